@@ -1,0 +1,5 @@
+/// Lifecycle events as they are told to subscribers.
+@NullMarked
+package dev.space.core.event;
+
+import org.jspecify.annotations.NullMarked;

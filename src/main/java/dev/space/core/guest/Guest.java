@@ -1,0 +1,148 @@
+package dev.space.core.guest;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/// A running guest, as `proto/agent.proto` lets the host use it. Calls block; interrupting the
+/// calling thread cancels them. Failures are `SpaceException`s: what the guest refused has its own
+/// code, a lost link is `GUEST_UNREACHABLE`, a dead guest `SANDBOX_DIED`.
+///
+/// Everything that comes from a guest is hostile: implementations bound every size and wait.
+public interface Guest {
+
+  // -- processes
+
+  ProcessInfo start(ProcessSpec spec);
+
+  /// Gives every event after `afterSeq` to the sink, up to and with the exit, then returns. A sink
+  /// that blocks slows the process down in the end.
+  void output(String processId, long afterSeq, OutputSink sink);
+
+  /// Takes output events; may block.
+  @FunctionalInterface
+  interface OutputSink {
+    void accept(OutputEvent event);
+  }
+
+  /// Writes input at its position in the whole input, so that a repeated call can't double bytes.
+  ///
+  /// @return the next position
+  long writeStdin(String processId, long offset, byte[] data, boolean eof);
+
+  void signal(String processId, int signal, SignalScope scope);
+
+  enum SignalScope {
+    PROCESS,
+    TREE,
+    FOREGROUND
+  }
+
+  void resize(String processId, ProcessSpec.PtySize size);
+
+  List<ProcessInfo> processes();
+
+  /// Forgets an ended process; unknown ids are no error.
+  void release(String processId);
+
+  // -- files; an empty user means the sandbox's default user
+
+  FileEntry stat(String path, Optional<String> user);
+
+  /// Entries below a directory, depth first, in order of name; `depth` 1 is the directory alone.
+  void listDir(String path, Optional<String> user, int depth, boolean xattrs, EntrySink sink);
+
+  @FunctionalInterface
+  interface EntrySink {
+    void accept(FileEntry entry);
+  }
+
+  FileEntry makeDir(String path, Optional<String> user, Optional<Integer> mode, boolean parents);
+
+  FileEntry move(
+      String source, String destination, Optional<String> user, boolean parents, boolean overwrite);
+
+  /// @return how many entries were removed; 0 when there was nothing
+  long remove(String path, Optional<String> user, boolean recursive);
+
+  /// @param length empty means to the end
+  FileReading readFile(String path, Optional<String> user, long offset, Optional<Long> length);
+
+  /// An open read. Closing it early cancels it.
+  interface FileReading extends AutoCloseable {
+    /// The file itself, links followed.
+    FileEntry entry();
+
+    InputStream body();
+
+    @Override
+    void close();
+  }
+
+  FileEntry writeFile(WriteFileSpec spec, InputStream body) throws IOException;
+
+  /// A tree as a tar stream (PAX). Closing it early cancels it.
+  InputStream readTree(String path, Optional<String> user);
+
+  /// @return how many files and bytes were written
+  TreeWritten writeTree(String path, Optional<String> user, boolean keepOwners, InputStream tar)
+      throws IOException;
+
+  record TreeWritten(long files, long bytes) {}
+
+  /// Gives every change to the sink until the calling thread is interrupted; `ARMED` comes first.
+  void watch(WatchSpec spec, WatchSink sink);
+
+  record WatchSpec(
+      String path,
+      Optional<String> user,
+      boolean recursive,
+      boolean entries,
+      boolean allowNetworkMounts) {}
+
+  @FunctionalInterface
+  interface WatchSink {
+    void accept(WatchEvent event);
+  }
+
+  // -- ports
+
+  /// Opens a connection to a port on the guest's loopback.
+  ///
+  /// @throws dev.space.core.error.SpaceException PORT_CLOSED when nothing listens there
+  Tunnel connect(int port);
+
+  /// A byte stream to a server in the guest.
+  interface Tunnel extends AutoCloseable {
+    InputStream in();
+
+    /// Closing it half-closes the connection towards the server.
+    OutputStream out();
+
+    @Override
+    void close();
+  }
+
+  // -- the guest itself
+
+  GuestStats stats();
+
+  /// Writes everything dirty to the disk.
+  void sync();
+
+  /// Ends all processes and powers off. The link ends afterwards.
+  void shutdown(Duration grace);
+
+  /// Environment and defaults of a guest, sent with every adoption.
+  record Adoption(
+      boolean newIdentity,
+      String sandboxId,
+      String hostname,
+      Map<String, String> env,
+      Optional<String> defaultUser,
+      Optional<String> defaultWorkdir) {}
+}

@@ -1,0 +1,43 @@
+package dev.space.core.sandbox;
+
+import dev.space.core.error.Problem;
+import dev.space.core.template.Resources;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Map;
+import java.util.Optional;
+
+/// A sandbox as it is recorded: one microVM, one writable disk, made from a template or a snapshot.
+///
+/// @param id 20 characters `[a-z0-9]`, never reused
+/// @param project whose it is; nobody else ever sees it
+/// @param template the reference it was created with, such as `base:latest`
+/// @param templateDigest what that reference led to at the time
+/// @param snapshotId the snapshot it was created from, if it was
+/// @param cause why it is failed or stopped
+/// @param env environment of all its processes; may hold secrets, so it is never in answers or logs
+/// @param metadata the caller's own labels
+/// @param expiresAt when `onTimeout` happens; empty means never
+/// @param idleTimeout how long it may be without session, attachment, file or port traffic
+/// @param autoWake whether traffic wakes it
+/// @param node the host that owns its VM
+/// @param rev grows with every change of the record; compare-and-set goes by it
+public record Sandbox(
+    String id,
+    String project,
+    String template,
+    String templateDigest,
+    Optional<String> snapshotId,
+    SandboxState state,
+    Optional<Problem> cause,
+    Resources resources,
+    Map<String, String> env,
+    Map<String, String> metadata,
+    Optional<Instant> expiresAt,
+    OnTimeout onTimeout,
+    Optional<Duration> idleTimeout,
+    boolean autoWake,
+    String node,
+    Instant createdAt,
+    Instant stateChangedAt,
+    long rev) {}

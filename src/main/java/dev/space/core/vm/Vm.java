@@ -1,0 +1,51 @@
+package dev.space.core.vm;
+
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+
+/// One VM process. Calls block and are made one at a time, but [#dial], [#kill] and [#exit], which
+/// may come from any thread. Failures are `SpaceException`s with `VMM_FAILED`.
+public interface Vm {
+
+  VmSpec spec();
+
+  VmIdentity identity();
+
+  /// Stops the vCPUs. Memory stays. Pausing what is paused does nothing.
+  void pause();
+
+  /// Lets the vCPUs run. Resuming what runs does nothing.
+  void resume();
+
+  /// Saves device state and memory of a paused VM, which stays paused. Disks are the caller's.
+  ///
+  /// @param state file to write the device state to
+  /// @param memory what to save of the memory, and where
+  void save(Path state, MemoryTarget memory);
+
+  /// What to save of the memory.
+  sealed interface MemoryTarget {
+    /// All of it.
+    record Full(Path file) implements MemoryTarget {}
+
+    /// Only pages that differ from the image the VM was restored from. Drivers that can't tell
+    /// write a change file that holds all pages.
+    record Changes(Path file) implements MemoryTarget {}
+  }
+
+  /// A new byte stream to the agent's port; the driver's handshake, if it has one, is done. Under
+  /// QEMU there is one at a time: close the old one first.
+  SocketChannel dial();
+
+  VmStats stats();
+
+  /// Ends the process at once and waits until it is gone. Does nothing when it is.
+  void kill();
+
+  /// Completes when the process is gone, whatever the reason.
+  CompletableFuture<VmExit> exit();
+
+  /// The last bytes the guest wrote to its console, made printable.
+  String consoleTail();
+}

@@ -1,0 +1,23 @@
+package dev.space.core.vm;
+
+import java.util.Optional;
+
+/// A virtual machine monitor: makes VM processes and finds them again. The node that calls it owns
+/// directories and disks; a driver owns processes, sockets and device state.
+public interface Vmm {
+
+  Isolation isolation();
+
+  /// Version of the VMM and of its snapshot format; a snapshot is only restored by an equal one.
+  String snapshotFormat();
+
+  /// Boots a new guest; its memory is a file in the VM's directory, which [Vm#save] leaves as the
+  /// full image. Returns when the process runs, long before the agent answers.
+  Vm boot(VmSpec spec);
+
+  /// Makes a VM from an image. It comes back paused; nothing of the guest has run.
+  Vm restore(VmSpec spec, MemoryImage image);
+
+  /// The VM that a former daemon left in this directory, if it is really that process and alive.
+  Optional<Vm> adopt(VmSpec spec, VmIdentity identity);
+}

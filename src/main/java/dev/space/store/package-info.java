@@ -1,0 +1,5 @@
+/// The store on SQLite.
+@NullMarked
+package dev.space.store;
+
+import org.jspecify.annotations.NullMarked;

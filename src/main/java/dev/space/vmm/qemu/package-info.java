@@ -1,0 +1,5 @@
+/// The QEMU driver.
+@NullMarked
+package dev.space.vmm.qemu;
+
+import org.jspecify.annotations.NullMarked;
