@@ -66,10 +66,10 @@ public interface Guest {
   FileEntry move(
       String source, String destination, Optional<String> user, boolean parents, boolean overwrite);
 
-  /// @return how many entries were removed; 0 when there was nothing
+  /// Removes an entry and says how many went; 0 when there was nothing.
   long remove(String path, Optional<String> user, boolean recursive);
 
-  /// @param length empty means to the end
+  /// Opens a file to read from a byte on; an empty length means to the end.
   FileReading readFile(String path, Optional<String> user, long offset, Optional<Long> length);
 
   /// An open read. Closing it early cancels it.
@@ -88,7 +88,7 @@ public interface Guest {
   /// A tree as a tar stream (PAX). Closing it early cancels it.
   InputStream readTree(String path, Optional<String> user);
 
-  /// @return how many files and bytes were written
+  /// Unpacks a tar stream into a directory.
   TreeWritten writeTree(String path, Optional<String> user, boolean keepOwners, InputStream tar)
       throws IOException;
 

@@ -54,7 +54,7 @@ public final class SessionService {
     /// and with the exit. A stream whose backend is lost throws instead of ending.
     void read(long afterSeq, OutputSink sink);
 
-    /// @return position of the next byte
+    /// Writes input at its position in the whole input and says where the next byte goes.
     long writeStdin(long offset, byte[] data, boolean eof);
 
     void signal(int signal, SignalScope scope);
