@@ -25,11 +25,25 @@ public record Template(
   /// @param workdir where commands run when nothing is named; empty means the user's home
   /// @param start command that is started once, before the base snapshot is taken
   /// @param ready shell command that exits 0 when `start` is ready; polled while building
+  /// @param warm restored VMs of the default shape to hold ready, 0 to 64
   public record Defaults(
       Map<String, String> env,
       Optional<String> user,
       Optional<String> workdir,
       Optional<List<String>> start,
       Optional<String> ready,
-      Resources resources) {}
+      Resources resources,
+      int warm) {
+
+    /// What a template has whose recipe names nothing.
+    public static final Defaults NONE =
+        new Defaults(
+            Map.of(),
+            Optional.empty(),
+            Optional.empty(),
+            Optional.empty(),
+            Optional.empty(),
+            Resources.DEFAULT,
+            0);
+  }
 }
