@@ -1,0 +1,66 @@
+package dev.space.app;
+
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/// Everything that can be configured, validated. Read by [ConfigReader] from one YAML file, the
+/// environment (`SPACE_…`) and flags, later ones winning; `docs/configuration.md` lists the keys.
+///
+/// @param dataDir everything the service keeps
+/// @param listen control plane
+/// @param dataListen data plane
+/// @param dataUrl how callers reach the data plane; empty means the host they called and the port
+///   of `dataListen`
+/// @param portDomain domain below which `{port}-{id}` names a port of a sandbox
+/// @param vmm which driver
+/// @param warm how many idle VMs to keep ready, per template
+/// @param onStop what becomes of running sandboxes when the daemon is stopped
+public record SpaceConfig(
+    Path dataDir,
+    InetSocketAddress listen,
+    InetSocketAddress dataListen,
+    Optional<String> dataUrl,
+    Optional<String> portDomain,
+    VmmChoice vmm,
+    Qemu qemu,
+    Boot boot,
+    Limits limits,
+    Sessions sessions,
+    List<Warm> warm,
+    OnStop onStop) {
+
+  /// `auto` starts a real guest to find out what works here.
+  public enum VmmChoice {
+    AUTO,
+    QEMU,
+    SIMULATED
+  }
+
+  /// @param accelerator `auto`, `kvm` or `tcg`
+  /// @param uidBase first of the unprivileged user ids that VM processes run as when the daemon is
+  ///   root
+  public record Qemu(String binary, String accelerator, int uidBase) {}
+
+  /// @param kernel a bzImage of the operator's own, with its modules; empty means Debian's
+  /// @param agent the guest agent's binary
+  public record Boot(Optional<Path> kernel, Optional<Path> modules, Path agent) {}
+
+  /// @param vmsMax VMs on this node, warm ones included
+  /// @param memoryMib memory that may be promised to guests; 0 means what the host has
+  /// @param memoryOvercommit how many times that may be promised
+  /// @param diskReserveMib free space below which nothing new is made
+  public record Limits(int vmsMax, long memoryMib, double memoryOvercommit, long diskReserveMib) {}
+
+  /// @param logBytesMax output kept per session
+  /// @param tokenSeconds how long an attachment token is good
+  public record Sessions(long logBytesMax, int tokenSeconds) {}
+
+  public record Warm(String template, int count) {}
+
+  public enum OnStop {
+    KEEP,
+    SUSPEND
+  }
+}
