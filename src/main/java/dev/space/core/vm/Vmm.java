@@ -1,5 +1,7 @@
 package dev.space.core.vm;
 
+import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 
 /// A virtual machine monitor: makes VM processes and finds them again. The node that calls it owns
@@ -20,4 +22,15 @@ public interface Vmm {
 
   /// The VM that a former daemon left in this directory, if it is really that process and alive.
   Optional<Vm> adopt(VmSpec spec, VmIdentity identity);
+
+  /// Every VM process of this monitor that works in a directory right below `root`, by that
+  /// directory, whoever started it and whether or not a journal knows it: so that nothing can run
+  /// without an owner after a crash between a process's start and its entry.
+  Map<Path, VmIdentity> running(Path root);
+
+  /// Writes the whole memory of an image that has `changes` as one new file, sparse where it can
+  /// be. What it makes serves as `memory` of an image without changes, with the same `state`.
+  ///
+  /// @param target doesn't exist yet; on failure nothing stays there
+  void materialise(MemoryImage image, Path target);
 }
