@@ -17,6 +17,8 @@ import java.util.Optional;
 /// @param cause why it is failed or stopped
 /// @param env environment of all its processes; may hold secrets, so it is never in answers or logs
 /// @param metadata the caller's own labels
+/// @param timeout how long it may live from its create, its last extension, or a wake after it had
+///   run out
 /// @param expiresAt when `onTimeout` happens; empty means never
 /// @param idleTimeout how long it may be without session, attachment, file or port traffic
 /// @param autoWake whether traffic wakes it
@@ -33,6 +35,7 @@ public record Sandbox(
     Resources resources,
     Map<String, String> env,
     Map<String, String> metadata,
+    Optional<Duration> timeout,
     Optional<Instant> expiresAt,
     OnTimeout onTimeout,
     Optional<Duration> idleTimeout,

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.store;
+
+import org.jspecify.annotations.NullMarked;
