@@ -34,7 +34,8 @@ public final class Samples {
             Optional.empty(),
             Optional.of(List.of("sleep", "1")),
             Optional.empty(),
-            Resources.DEFAULT),
+            Resources.DEFAULT,
+            0),
         12345,
         NOW);
   }
