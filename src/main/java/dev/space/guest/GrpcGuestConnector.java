@@ -1,0 +1,124 @@
+package dev.space.guest;
+
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
+import dev.space.core.guest.Guest;
+import dev.space.core.guest.GuestConnector;
+import dev.space.core.guest.GuestLink;
+import dev.space.core.vm.Vm;
+import java.nio.channels.SocketChannel;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.concurrent.locks.LockSupport;
+
+/// Opens guest links over the byte stream a VM gives.
+///
+/// The stream is opened once and the first call waits in it: QEMU takes the connection at once and
+/// the guest answers when it is up. Only a VMM that refuses the connection until then is asked
+/// again.
+public final class GrpcGuestConnector implements GuestConnector {
+
+  /// Version of `proto/agent.proto` this side speaks.
+  private static final int PROTOCOL = 1;
+
+  private static final long RETRY_NANOS = Duration.ofMillis(5).toNanos();
+
+  private final Adoptions adoptions;
+
+  public GrpcGuestConnector(InstantSource clock, SecureRandom random) {
+    adoptions = new Adoptions(clock, random);
+  }
+
+  @Override
+  public GuestLink connect(Vm vm, long generation, Guest.Adoption adoption, Duration deadline) {
+    Until until = new Until(deadline);
+    GrpcGuestLink link = open(vm, until);
+    try {
+      link.adopt(generation, adoption, until.left());
+      return link;
+    } catch (SpaceException e) {
+      link.close();
+      throw late(e, vm, deadline);
+    }
+  }
+
+  @Override
+  public GuestLink greet(Vm vm, Duration deadline) {
+    return open(vm, new Until(deadline));
+  }
+
+  private GrpcGuestLink open(Vm vm, Until until) {
+    while (true) {
+      try {
+        return attempt(vm, until);
+      } catch (SpaceException e) {
+        if (vm.exit().isDone()) {
+          throw Calls.died(vm.exit().join()).toException(e);
+        }
+        boolean again = e.code() == ErrorCode.VMM_FAILED || e.code() == ErrorCode.GUEST_UNREACHABLE;
+        if (!again || until.over()) {
+          throw late(e, vm, until.whole());
+        }
+        LockSupport.parkNanos(RETRY_NANOS);
+        if (Thread.currentThread().isInterrupted()) {
+          throw Problem.of(ErrorCode.CANCELLED, "The connection to the guest was given up.")
+              .toException(e);
+        }
+      }
+    }
+  }
+
+  private GrpcGuestLink attempt(Vm vm, Until until) {
+    SocketChannel stream = vm.dial();
+    LinkChannel channel = new LinkChannel(stream);
+    GrpcGuestLink link = new GrpcGuestLink(channel, new Calls(channel, vm.exit()), adoptions);
+    try {
+      int protocol = link.hello(until.left()).getProtocol();
+      if (protocol != PROTOCOL) {
+        throw Problem.of(
+                ErrorCode.NOT_SUPPORTED,
+                "The guest's agent speaks protocol " + protocol + ", this service " + PROTOCOL)
+            .remedy("Build the template again.")
+            .toException();
+      }
+      return link;
+    } catch (SpaceException e) {
+      link.close();
+      throw e;
+    }
+  }
+
+  private static SpaceException late(SpaceException e, Vm vm, Duration deadline) {
+    return switch (e.code()) {
+      case DEADLINE_EXCEEDED, GUEST_UNREACHABLE, VMM_FAILED ->
+          Problem.of(
+                  ErrorCode.GUEST_UNREACHABLE,
+                  "The guest's agent did not answer within " + deadline.toMillis() + " ms.")
+              .because(console(vm))
+              .toException(e);
+      default -> e;
+    };
+  }
+
+  private static String console(Vm vm) {
+    String tail = vm.consoleTail();
+    return tail.isBlank() ? "nothing on its console" : "its console ends with:\n" + tail;
+  }
+
+  /// A deadline on the monotonic clock.
+  private record Until(long start, Duration whole) {
+    Until(Duration whole) {
+      this(System.nanoTime(), whole);
+    }
+
+    Duration left() {
+      return whole.minusNanos(System.nanoTime() - start);
+    }
+
+    boolean over() {
+      return !left().isPositive();
+    }
+  }
+}
