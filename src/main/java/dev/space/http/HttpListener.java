@@ -1,0 +1,16 @@
+package dev.space.http;
+
+import java.net.InetSocketAddress;
+
+/// One address the server listens on, with what answers there.
+///
+/// @param name for logs, metrics and [HttpServer#address]
+/// @param address port 0 takes any free port
+/// @param errors how errors look there
+public record HttpListener(
+    String name, InetSocketAddress address, Handler handler, ErrorRenderer errors) {
+
+  public HttpListener(String name, InetSocketAddress address, Handler handler) {
+    this(name, address, handler, ErrorRenderer.PROBLEM_JSON);
+  }
+}
