@@ -69,6 +69,7 @@ CREATE TABLE sessions (
   project TEXT NOT NULL,
   sandbox_id TEXT NOT NULL,
   spec_json TEXT NOT NULL,
+  shell INTEGER NOT NULL,
   state TEXT NOT NULL,
   terminal INTEGER NOT NULL,
   pid INTEGER,

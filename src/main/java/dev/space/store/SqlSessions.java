@@ -17,9 +17,9 @@ record SqlSessions(Sql sql) implements SessionRows {
   public Session insert(Session session) {
     sql.change(
         """
-        INSERT INTO sessions (id, project, sandbox_id, spec_json, state, terminal, pid, exit_json,
+        INSERT INTO sessions (id, project, sandbox_id, spec_json, shell, state, terminal, pid, exit_json,
           error_json, keep, token_epoch, created_at, started_at, ended_at, rev)
-        VALUES (:id, :project, :sandbox, :spec, :state, :terminal, :pid, :exit,
+        VALUES (:id, :project, :sandbox, :spec, :shell, :state, :terminal, :pid, :exit,
           :error, :keep, :epoch, :created, :started, :ended, :rev)""",
         values(session));
     return session;
@@ -30,7 +30,7 @@ record SqlSessions(Sql sql) implements SessionRows {
     sql.changeOne(
         session.id(),
         """
-        UPDATE sessions SET project = :project, sandbox_id = :sandbox, spec_json = :spec,
+        UPDATE sessions SET project = :project, sandbox_id = :sandbox, spec_json = :spec, shell = :shell,
           state = :state, terminal = :terminal, pid = :pid, exit_json = :exit, error_json = :error,
           keep = :keep, token_epoch = :epoch, created_at = :created, started_at = :started,
           ended_at = :ended, rev = rev + 1
@@ -41,6 +41,7 @@ record SqlSessions(Sql sql) implements SessionRows {
         session.project(),
         session.sandboxId(),
         session.spec(),
+        session.shell(),
         session.state(),
         session.pid(),
         session.exit(),
@@ -121,6 +122,7 @@ record SqlSessions(Sql sql) implements SessionRows {
       "project", s.project(),
       "sandbox", s.sandboxId(),
       "spec", Json.write(s.spec()),
+      "shell", s.shell(),
       "state", s.state(),
       "terminal", s.state().isTerminal(),
       "pid", s.pid(),
@@ -141,6 +143,7 @@ record SqlSessions(Sql sql) implements SessionRows {
         row.text("project"),
         row.text("sandbox_id"),
         Json.read(row.text("spec_json"), ProcessSpec.class),
+        row.flag("shell"),
         row.constant("state", SessionState.class),
         row.optionalNumber("pid"),
         row.optionalText("exit_json").map(json -> Json.read(json, ProcessExit.class)),

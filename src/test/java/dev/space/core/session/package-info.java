@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.session;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.node.log;
+
+import org.jspecify.annotations.NullMarked;
