@@ -1,0 +1,209 @@
+package dev.space.image;
+
+import dev.space.core.node.TemplateImages;
+import dev.space.core.template.TemplateBuilder;
+import dev.space.host.Commands;
+import dev.space.host.Commands.Command;
+import dev.space.host.Commands.Finished;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/// What tests that boot real VMs need: kernel, initramfs, the base template's root image, writable
+/// disks. Made once, then found again in `<repo>/.space/test`, or in the directory that
+/// `SPACE_TEST_DATA` names (several checkouts may share one). The first use takes about a minute
+/// and needs root, mmdebstrap and a network; later ones take milliseconds.
+///
+/// ```java
+/// BootFiles boot = TestImages.boot();            // kernel, initramfs with this checkout's agent
+/// Path root = TestImages.root();                 // vda, read-only
+/// TestImages.disks().makeWritable(vmDir.resolve("disk.img"), 1024); // vdb
+/// ```
+public final class TestImages {
+
+  private static final Object LOCK = new Object();
+  private static final Commands COMMANDS = new Commands(System.getenv());
+
+  private TestImages() {}
+
+  /// The data directory they lie in; its layout is that of a real one.
+  public static Path data() {
+    String given = System.getenv("SPACE_TEST_DATA");
+    Path data = given == null ? Path.of(".space/test") : Path.of(given);
+    return data.toAbsolutePath().normalize();
+  }
+
+  public static BootFiles boot() {
+    return once(
+        () -> {
+          KernelStore kernels = new KernelStore(data(), COMMANDS);
+          GuestKernel kernel =
+              kernels.installed().orElseGet(() -> kernels.fetch(TestImages::report));
+          return new BootImages(data()).prepare(kernel, agent());
+        });
+  }
+
+  /// The base template's root image.
+  public static Path root() {
+    return images().root(digest());
+  }
+
+  /// The base template's digest, which [#images] knows.
+  public static String digest() {
+    return once(
+        () -> {
+          Path known = data().resolve("base-" + recipeHash() + ".digest");
+          if (Files.exists(known)) {
+            String digest = Files.readString(known).strip();
+            if (new TemplateStore(data()).built(digest).isPresent()) {
+              return digest;
+            }
+          }
+          TemplateStore store = new TemplateStore(data());
+          store.sweep();
+          ImageBuilder builder = new ImageBuilder(store, data(), COMMANDS, Optional.empty());
+          try (TemplateBuilder.Staged staged = builder.stage(Path.of("templates/base"))) {
+            String digest =
+                staged
+                    .build(
+                        ref -> {
+                          throw new IllegalStateException("base is built upon nothing");
+                        },
+                        log())
+                    .digest();
+            Files.writeString(known, digest + "\n");
+            return digest;
+          }
+        });
+  }
+
+  public static TemplateImages images() {
+    return new TemplateStore(data());
+  }
+
+  public static DiskImages disks() {
+    return new DiskImages(data(), COMMANDS);
+  }
+
+  /// This checkout's agent, built when it is older than its sources.
+  public static Path agent() {
+    return once(
+        () -> {
+          Path agent = Path.of("agent/bin/agent").toAbsolutePath();
+          if (!Files.exists(agent)
+              || newestSource().compareTo(Files.getLastModifiedTime(agent)) > 0) {
+            report("building the guest agent");
+            Map<String, String> env = new HashMap<>();
+            System.getenv()
+                .forEach(
+                    (k, v) -> {
+                      if (k.startsWith("GO") || k.startsWith("SSL_")) {
+                        env.put(k, v);
+                      }
+                    });
+            env.put("CGO_ENABLED", "0");
+            env.put("PATH", System.getenv("PATH") + ":/usr/local/go/bin");
+            Commands go = new Commands(withGo());
+            Finished built =
+                go.run(
+                    Command.of(
+                            Duration.ofMinutes(5),
+                            "go",
+                            "build",
+                            "-trimpath",
+                            "-ldflags=-s -w",
+                            "-o",
+                            "bin/agent",
+                            ".")
+                        .in(Path.of("agent").toAbsolutePath())
+                        .env(env));
+            if (!built.ok()) {
+              throw new IllegalStateException("the agent doesn't build: " + built.said());
+            }
+          }
+          return agent;
+        });
+  }
+
+  private static Map<String, String> withGo() {
+    Map<String, String> env = new HashMap<>(System.getenv());
+    env.merge("PATH", "/usr/local/go/bin", (path, go) -> path + ":" + go);
+    return env;
+  }
+
+  private static FileTime newestSource() throws IOException {
+    try (Stream<Path> tree = Files.walk(Path.of("agent"))) {
+      FileTime newest = FileTime.fromMillis(0);
+      for (Path path :
+          tree.filter(p -> p.toString().endsWith(".go") || p.endsWith("go.mod")).toList()) {
+        FileTime time = Files.getLastModifiedTime(path);
+        newest = time.compareTo(newest) > 0 ? time : newest;
+      }
+      return newest;
+    }
+  }
+
+  private static String recipeHash() throws IOException {
+    return Digests.ofFile(Path.of("templates/base/template.yaml")).substring(0, 16);
+  }
+
+  private interface Making<T> {
+    T make() throws IOException;
+  }
+
+  /// One maker at a time, in this JVM and in others.
+  private static <T> T once(Making<T> making) {
+    synchronized (LOCK) {
+      try {
+        if (depth++ > 0) {
+          return making.make();
+        }
+        Files.createDirectories(data());
+        try (FileChannel channel =
+            FileChannel.open(
+                data().resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+          FileLock lock = channel.lock();
+          try {
+            return making.make();
+          } finally {
+            lock.release();
+          }
+        }
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      } finally {
+        depth--;
+      }
+    }
+  }
+
+  private static int depth;
+
+  private static void report(String step) {
+    System.err.println("test images: " + step);
+  }
+
+  private static TemplateBuilder.BuildLog log() {
+    return new TemplateBuilder.BuildLog() {
+      @Override
+      public void step(String text) {
+        report(text);
+      }
+
+      @Override
+      public void line(String text) {
+        // Only steps are of interest here; a failure carries the last lines.
+      }
+    };
+  }
+}
