@@ -1,0 +1,171 @@
+package dev.space.node;
+
+import dev.space.core.template.Resources;
+import dev.space.core.vm.VmIdentity;
+import java.util.Optional;
+
+/// What a VM directory is for: its journal entry, `vm.json`. It is written before what it says is
+/// done, so that after a crash it names all that may exist.
+///
+/// @param version of this format
+/// @param id name of the directory
+/// @param owner the sandbox it belongs to; empty for base and warm VMs
+/// @param origin what its memory comes from, and which must stay as long as this entry does
+/// @param identity of the VM process; empty as long as there is none, or it isn't known yet
+/// @param generation of the guest's last adoption, or of the one under way
+/// @param wasPaused in `SUSPENDING`: where a failure leads back to
+/// @param diskKept in `WAKING`: whether `saved/disk.img` holds the disk as it was saved
+/// @param format the driver's snapshot format that all of it is in
+record VmEntry(
+    int version,
+    String id,
+    State state,
+    Optional<String> owner,
+    Origin origin,
+    Resources resources,
+    Optional<VmIdentity> identity,
+    long generation,
+    boolean wasPaused,
+    boolean diskKept,
+    String format) {
+
+  static final int VERSION = 1;
+
+  enum State {
+    /// A template is booted to make its base snapshot.
+    BASE,
+    /// Restored and idle, waiting for an owner.
+    WARM,
+    CREATING,
+    RUNNING,
+    PAUSED,
+    SUSPENDING,
+    SUSPENDED,
+    WAKING,
+    /// The VM ended by itself; what it left is kept until it is deleted.
+    ENDED,
+    DELETING;
+
+    /// Whether an entry in this state may have a VM process.
+    boolean hasVm() {
+      return this != SUSPENDED && this != ENDED;
+    }
+  }
+
+  /// Where memory comes from.
+  ///
+  /// @param kind of the folder: a base snapshot or a snapshot of a sandbox
+  /// @param name of the folder
+  /// @param template digest of the template whose root image is `vda`
+  record Origin(Kind kind, String name, String template) {
+    enum Kind {
+      BASE,
+      SNAPSHOT
+    }
+  }
+
+  VmEntry in(State next) {
+    return new VmEntry(
+        version,
+        id,
+        next,
+        owner,
+        origin,
+        resources,
+        identity,
+        generation,
+        wasPaused,
+        diskKept,
+        format);
+  }
+
+  VmEntry ownedBy(String sandboxId) {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        Optional.of(sandboxId),
+        origin,
+        resources,
+        identity,
+        generation,
+        wasPaused,
+        diskKept,
+        format);
+  }
+
+  VmEntry running(VmIdentity process) {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        origin,
+        resources,
+        Optional.of(process),
+        generation,
+        wasPaused,
+        diskKept,
+        format);
+  }
+
+  VmEntry withoutVm() {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        origin,
+        resources,
+        Optional.empty(),
+        generation,
+        false,
+        false,
+        format);
+  }
+
+  VmEntry nextGeneration() {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        origin,
+        resources,
+        identity,
+        generation + 1,
+        wasPaused,
+        diskKept,
+        format);
+  }
+
+  VmEntry wasPaused(boolean paused) {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        origin,
+        resources,
+        identity,
+        generation,
+        paused,
+        diskKept,
+        format);
+  }
+
+  VmEntry diskKept(boolean kept) {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        origin,
+        resources,
+        identity,
+        generation,
+        wasPaused,
+        kept,
+        format);
+  }
+}
