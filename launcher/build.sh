@@ -14,7 +14,7 @@ step() {
   say "$title"
   mkdir -p -- "$state/log"
   if ! "$@" >"$state/log/$log" 2>&1 </dev/null; then
-    tail -n 60 "$state/log/$log" >&2
+    { grep -E '^\[ERROR\]|^\[WARNING\] /|error:' "$state/log/$log" || tail -n 60 "$state/log/$log"; } | head -n 60 >&2
     die "$title failed after $((SECONDS - started)) s" "The whole output: $state/log/$log"
   fi
 }
@@ -55,7 +55,7 @@ build_all() {
   get_maven
   get_go
   step "building the agent" agent.log build_agent
-  step "building the program" build.log run_mvn -q package -DskipTests
+  step "building the program" build.log run_mvn -ntp package -DskipTests
   publish "$made/started"
   rm -rf -- "$made"
 }

@@ -1,11 +1,116 @@
 package dev.space.cli;
 
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import picocli.CommandLine;
+import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
+
 /// Entry point of the command line.
 public final class Main {
 
   private Main() {}
 
+  /// Runs one command and ends the process with its exit status.
   public static void main(String[] args) {
-    System.exit(args.length == 0 ? 2 : 0);
+    int status = run(Surroundings.ofProcess(), args);
+    System.exit(status);
   }
+
+  static int run(Surroundings surroundings, String... args) {
+    return commandLine(surroundings).execute(args);
+  }
+
+  static CommandLine commandLine(Surroundings surroundings) {
+    Root root = new Root(surroundings);
+    CommandLine line = new CommandLine(root);
+    for (Object command : commands(root)) {
+      CommandLine one = new CommandLine(command);
+      // A command that is run in a sandbox has its own options: from the first word on, all is its.
+      one.setStopAtPositional(command instanceof RunsSession);
+      line.addSubcommand(one);
+    }
+    line.setCaseInsensitiveEnumValuesAllowed(true);
+    line.setAbbreviatedOptionsAllowed(false);
+    line.setUsageHelpAutoWidth(false);
+    line.setUsageHelpWidth(100);
+
+    line.setColorScheme(CommandLine.Help.defaultColorScheme(Ansi.OFF));
+    line.setOut(new PrintWriter(surroundings.out(), true, StandardCharsets.UTF_8));
+    line.setErr(new PrintWriter(surroundings.err(), true, StandardCharsets.UTF_8));
+    IVersionProvider version = () -> new String[] {"space " + version()};
+    line.getCommandSpec().versionProvider(version);
+    line.setParameterExceptionHandler((e, _) -> usageError(surroundings.err(), e));
+    line.setExecutionExceptionHandler(
+        (e, commandLine, _) -> failure(surroundings, e, commandLine.getCommand()));
+    return line;
+  }
+
+  private static List<Object> commands(Root root) {
+    return List.of(
+        new SandboxCommands(root),
+        new ExecCommand(root),
+        new ShellCommand(root),
+        new OpsCommands(root),
+        new TemplateCommands(root),
+        new SnapshotCommands(root),
+        new EventsCommand(root),
+        new CompletionCommand(root),
+        new VersionCommand(root),
+        new LauncherCommands.Test(),
+        new LauncherCommands.Build(),
+        new LauncherCommands.Fmt(),
+        new TrainCommand(root));
+  }
+
+  /// The version of the jar; of classes outside a jar it isn't known.
+  static String version() {
+    String version = Main.class.getPackage().getImplementationVersion();
+    return version == null ? "unknown" : version;
+  }
+
+  private static int usageError(PrintStream err, ParameterException e) {
+    CommandLine command = e.getCommandLine();
+    err.println("space: " + e.getMessage());
+    if (e instanceof UnmatchedArgumentException unmatched) {
+      List<String> close = unmatched.getSuggestions();
+      if (!close.isEmpty()) {
+        err.println("       Did you mean: " + String.join(" or ", close) + "?");
+      }
+    }
+    err.println("       See: " + command.getCommandSpec().qualifiedName() + " --help");
+    return ExitStatus.USAGE;
+  }
+
+  private static int failure(Surroundings surroundings, Exception e, Object command) {
+    Problem problem =
+        e instanceof SpaceException known
+            ? known.problem()
+            : Problem.of(ErrorCode.INTERNAL, "Something unexpected happened")
+                .because(e.toString())
+                .remedy("Please report it; SPACE_TRACE=1 shows where it happened.");
+    print(surroundings.err(), problem);
+    if (surroundings.variable("SPACE_TRACE").isPresent()) {
+      e.printStackTrace(surroundings.err());
+    }
+    return command instanceof RunsSession
+        ? ExitStatus.ofSession(problem.code())
+        : ExitStatus.FAILURE;
+  }
+
+  /// One problem as people read it: what happened and why, then what to do.
+  static void print(PrintStream err, Problem problem) {
+    err.println("space: " + problem.oneLine());
+    problem.remedy().ifPresent(remedy -> err.println("       " + remedy));
+  }
+
+  /// Marks commands whose exit status is that of a command in a sandbox.
+  interface RunsSession {}
 }
