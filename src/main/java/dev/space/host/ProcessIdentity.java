@@ -22,6 +22,11 @@ public record ProcessIdentity(long pid, long startTicks) {
         .map(stat -> new ProcessIdentity(pid, stat.startTicks()));
   }
 
+  /// A process that was just started; one that is gone already is told by a start time of 0.
+  static ProcessIdentity started(long pid) {
+    return of(pid).orElseGet(() -> new ProcessIdentity(pid, 0));
+  }
+
   public boolean alive() {
     return of(pid).filter(this::equals).isPresent();
   }

@@ -98,6 +98,58 @@ public final class Processes {
     return outcome.stdout();
   }
 
+  /// Starts a program that goes on without the daemon: in a session of its own, its output appended
+  /// to a file, nobody's child. No thread waits for it here.
+  ///
+  /// @param log takes output and messages
+  /// @param oomScoreAdj what is added to its badness when the host runs out of memory, 0 to 1000
+  /// @param cgroup cgroup v2 directory it is to live in
+  /// @throws dev.space.core.error.SpaceException INTERNAL when it can't be started; a program that
+  ///   ends right away is seen by its identity, with the reason in the log
+  public ProcessIdentity detach(
+      Command command, Path log, int oomScoreAdj, Optional<Path> cgroup, Duration deadline) {
+    List<String> argv = new ArrayList<>(command.argv().size() + 7);
+    argv.addAll(
+        List.of(
+            "sh",
+            "-c",
+            DETACH,
+            "sh",
+            log.toAbsolutePath().toString(),
+            Integer.toString(oomScoreAdj),
+            cgroup.map(Path::toString).orElse("")));
+    argv.addAll(command.argv());
+    Command launcher =
+        new Command(
+            argv,
+            command.directory(),
+            command.env(),
+            Optional.empty(),
+            Optional.empty(),
+            Optional.empty());
+    String answer = check(launcher, deadline).strip();
+    try {
+      return ProcessIdentity.started(Long.parseLong(answer));
+    } catch (NumberFormatException e) {
+      throw Problem.of(ErrorCode.INTERNAL, command.program() + " could not be started.")
+          .because(answer)
+          .toException(e);
+    }
+  }
+
+  /// The shell is gone at once, so the program is adopted by init and never becomes a zombie of the
+  /// daemon. `$!` is its pid: setsid(1) replaces itself.
+  private static final String DETACH =
+      """
+      umask 077
+      log=$1 oom=$2 cgroup=$3
+      shift 3
+      { echo "$oom" >/proc/self/oom_score_adj; } 2>/dev/null
+      if [ -n "$cgroup" ]; then echo $$ >"$cgroup/cgroup.procs" || exit 1; fi
+      setsid "$@" </dev/null >>"$log" 2>&1 &
+      echo $!
+      """;
+
   private static boolean ends(Process process, Duration deadline) throws InterruptedException {
     boolean ended = false;
     try {

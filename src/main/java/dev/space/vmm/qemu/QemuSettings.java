@@ -1,0 +1,35 @@
+package dev.space.vmm.qemu;
+
+import java.nio.file.Path;
+import java.util.Optional;
+
+/// What the QEMU driver needs to know.
+///
+/// @param binary name or path of `qemu-system-x86_64`
+/// @param kernel bzImage of the guests
+/// @param initramfs initramfs of the guests, with the agent as `/init`
+/// @param acceleration what runs the guests' code
+/// @param cache directory where the verdict on KVM is remembered
+/// @param users range of unprivileged user ids, one per VM; only for a daemon that runs as root
+public record QemuSettings(
+    String binary,
+    Path kernel,
+    Path initramfs,
+    Acceleration acceleration,
+    Path cache,
+    Optional<UserRange> users) {
+
+  /// What runs the guests' code.
+  public enum Acceleration {
+    /// KVM when a guest really boots with it, else software.
+    AUTO,
+    KVM,
+    TCG
+  }
+
+  /// User ids (and group ids of the same number) that belong to nobody else on the host.
+  ///
+  /// @param first at least 1000
+  /// @param count how many VMs can run at once
+  public record UserRange(int first, int count) {}
+}
