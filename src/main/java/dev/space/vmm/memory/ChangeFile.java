@@ -74,6 +74,25 @@ public final class ChangeFile {
     }
   }
 
+  /// Writes a change file that holds every page of a memory that is a file.
+  public static void writeAll(Path file, long memoryBytes, FileChannel memory)
+      throws IOException {
+    write(
+        file,
+        memoryBytes,
+        List.of(new PageRun(0, memoryBytes / PAGE_BYTES)),
+        (offset, into) -> {
+          long at = offset;
+          while (into.hasRemaining()) {
+            int n = memory.read(into, at);
+            if (n < 0) {
+              return;
+            }
+            at += n;
+          }
+        });
+  }
+
   /// Writes a change file that says that the state file holds all of the memory.
   public static void writeInState(Path file, long memoryBytes) throws IOException {
     try (Out out = new Out(file)) {

@@ -105,11 +105,39 @@ public record ProcessMemory(long pid, long bytes, List<Part> parts) {
     runs.add(new PageRun(page, 1));
   }
 
+  /// Finds out whether the process may be read at all.
+  public void requireAccess() throws IOException {
+    open("pagemap", StandardOpenOption.READ).close();
+    open("mem", StandardOpenOption.READ).close();
+  }
+
   /// Writes the changed pages to a change file. The guest must not run meanwhile.
   public void save(Path file) throws IOException {
     List<PageRun> runs = changed();
     try (FileChannel mem = open("mem", StandardOpenOption.READ)) {
       ChangeFile.write(file, bytes, runs, (offset, into) -> readFully(mem, address(offset), into));
+    }
+  }
+
+  /// Writes the changed pages to their places in a copy of the image and forces it to the disk. The
+  /// guest must not run meanwhile.
+  public void copyTo(Path copy) throws IOException {
+    ByteBuffer buffer = ByteBuffer.allocateDirect(256 * 1024);
+    try (FileChannel mem = open("mem", StandardOpenOption.READ);
+        FileChannel out = FileChannel.open(copy, StandardOpenOption.WRITE)) {
+      for (PageRun run : changed()) {
+        long offset = run.first() * PAGE_BYTES;
+        long end = offset + run.count() * PAGE_BYTES;
+        while (offset < end) {
+          buffer.clear().limit((int) Math.min(buffer.capacity(), end - offset));
+          readFully(mem, address(offset), buffer);
+          buffer.flip();
+          while (buffer.hasRemaining()) {
+            offset += out.write(buffer, offset);
+          }
+        }
+      }
+      out.force(true);
     }
   }
 

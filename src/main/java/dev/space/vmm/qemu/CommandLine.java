@@ -17,11 +17,9 @@ record CommandLine(
   static final String QMP_SOCKET = "qmp.sock";
   static final String AGENT_SOCKET = "agent.sock";
 
-  /// Directory that QEMU can write to after it gave up its privileges.
-  static final String OWN_DIRECTORY = "io";
-
-  static final String INCOMING_SOCKET = OWN_DIRECTORY + "/in.sock";
-  static final String SAVED_STATE = OWN_DIRECTORY + "/state";
+  static final String INCOMING_SOCKET = "in.sock";
+  static final String OUTGOING_SOCKET = "out.sock";
+  static final String SAVED_STATE = "saved.state";
   static final String MEMORY = "memory";
   static final String CONSOLE = "console";
   static final int CONSOLE_BYTES = 64 * 1024;
@@ -94,7 +92,7 @@ record CommandLine(
     add(a, "-device", "virtio-blk-pci,drive=vdb");
     add(a, "-device", "virtio-serial-pci,max_ports=2");
     add(a, "-chardev", "socket,id=agent,server=on,wait=off,path=" + AGENT_SOCKET);
-    add(a, "-device", "virtserialport,chardev=agent,name=space.agent");
+    add(a, "-device", "virtserialport,id=port,chardev=agent,name=space.agent");
     add(a, "-device", "virtio-rng-pci");
     add(a, "-chardev", "ringbuf,id=" + CONSOLE + ",size=" + CONSOLE_BYTES);
     add(a, "-serial", "chardev:" + CONSOLE);
