@@ -75,8 +75,7 @@ public final class ChangeFile {
   }
 
   /// Writes a change file that holds every page of a memory that is a file.
-  public static void writeAll(Path file, long memoryBytes, FileChannel memory)
-      throws IOException {
+  public static void writeAll(Path file, long memoryBytes, FileChannel memory) throws IOException {
     write(
         file,
         memoryBytes,

@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /// Finds out whether KVM runs a guest here, by running one.
 ///
-/// A `/dev/kvm` that opens proves nothing: on some hosts (nested ones above all) it makes a VM and a
-/// vCPU and then hangs. The proof is a guest that gets as far as its own `/init`: that opens the
+/// A `/dev/kvm` that opens proves nothing: on some hosts (nested ones above all) it makes a VM and
+/// a vCPU and then hangs. The proof is a guest that gets as far as its own `/init`: that opens the
 /// agent's port, or ends the guest because it finds no disk.
 final class AcceleratorProbe {
 
@@ -124,8 +124,7 @@ final class AcceleratorProbe {
       directory = Files.createTempDirectory("space-kvm");
       Path root = blank(directory.resolve("root.img"));
       Path disk = blank(directory.resolve("disk.img"));
-      VmSpec spec =
-          new VmSpec("kvm-probe", directory, new Resources(1, 256, 64), root, disk);
+      VmSpec spec = new VmSpec("kvm-probe", directory, new Resources(1, 256, 64), root, disk);
       return runs(spec);
     } catch (IOException e) {
       LOG.warn("KVM can't be tried", e);
@@ -138,8 +137,7 @@ final class AcceleratorProbe {
   }
 
   private boolean runs(VmSpec spec) {
-    CommandLine line =
-        new CommandLine(settings.binary(), version, true, spec, Optional.empty());
+    CommandLine line = new CommandLine(settings.binary(), version, true, spec, Optional.empty());
     Events events = new Events();
     CompletableFuture<Void> alive = new CompletableFuture<>();
     events.onShutdown(_ -> alive.complete(null));

@@ -38,9 +38,7 @@ final class Console {
                   DEADLINE)
               .asString("");
       String all =
-          tail
-              + printable(
-                  new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_8));
+          tail + printable(new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_8));
       tail = all.length() > TAIL_CHARS_MAX ? all.substring(all.length() - TAIL_CHARS_MAX) : all;
     } catch (SpaceException | IllegalArgumentException _) {
       // What was read before is the tail, then.

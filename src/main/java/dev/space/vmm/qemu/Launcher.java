@@ -117,8 +117,7 @@ final class Launcher {
   }
 
   /// The socket is there a few milliseconds after the start; what comes after is waited for in it.
-  private static Qmp connect(
-      Path directory, ProcessIdentity process, Consumer<Qmp.Event> events) {
+  private static Qmp connect(Path directory, ProcessIdentity process, Consumer<Qmp.Event> events) {
     Path socket = socket(directory, CommandLine.QMP_SOCKET);
     long start = System.nanoTime();
     while (true) {

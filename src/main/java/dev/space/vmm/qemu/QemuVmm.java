@@ -42,8 +42,7 @@ public final class QemuVmm implements Vmm {
   private final UserIds users;
   private final LogBound logs = new LogBound();
 
-  private QemuVmm(
-      QemuSettings settings, QemuVersion version, boolean kvm, Processes processes) {
+  private QemuVmm(QemuSettings settings, QemuVersion version, boolean kvm, Processes processes) {
     this.settings = settings;
     this.version = version;
     this.kvm = kvm;
@@ -161,8 +160,7 @@ public final class QemuVmm implements Vmm {
       qmp.open(QemuVm.COMMAND_DEADLINE);
       String status =
           qmp.execute("query-status", QemuVm.COMMAND_DEADLINE).path("status").asString("");
-      QemuVm vm =
-          vm(spec, new Launcher.Started(process, qmp), image(arguments), user, events);
+      QemuVm vm = vm(spec, new Launcher.Started(process, qmp), image(arguments), user, events);
       switch (status) {
         case "shutdown" -> vm.ended("guest-shutdown");
         case "guest-panicked" -> vm.ended("guest-panic");
@@ -189,8 +187,7 @@ public final class QemuVmm implements Vmm {
           .filter(directory -> parent.equals(directory.getParent()))
           .ifPresent(
               directory ->
-                  found.put(
-                      directory, new VmIdentity(process.pid(), process.startTicks())));
+                  found.put(directory, new VmIdentity(process.pid(), process.startTicks())));
     }
     return Map.copyOf(found);
   }
@@ -201,8 +198,7 @@ public final class QemuVmm implements Vmm {
         image
             .changes()
             .orElseThrow(
-                () ->
-                    Problem.of(ErrorCode.VMM_FAILED, "The image has no changes.").toException());
+                () -> Problem.of(ErrorCode.VMM_FAILED, "The image has no changes.").toException());
     whole.make(image.memory(), changes, target);
   }
 

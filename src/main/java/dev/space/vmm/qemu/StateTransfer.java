@@ -181,7 +181,8 @@ final class StateTransfer {
       CompletableFuture<Boolean> done = watchMigration();
       qmp.execute(
           "migrate-set-parameters", Map.of("max-bandwidth", 1L << 40), QemuVm.COMMAND_DEADLINE);
-      qmp.execute("migrate", Map.of("uri", "unix:" + CommandLine.OUTGOING_SOCKET), QemuVm.COMMAND_DEADLINE);
+      qmp.execute(
+          "migrate", Map.of("uri", "unix:" + CommandLine.OUTGOING_SOCKET), QemuVm.COMMAND_DEADLINE);
       try (SocketChannel in = server.accept()) {
         copy(in, state, memoryBytes() * 2 + DEVICE_BYTES_MAX);
       }
