@@ -19,6 +19,7 @@ import org.flywaydb.core.Flyway;
 import org.flywaydb.core.api.FlywayException;
 import org.flywaydb.core.api.MigrationState;
 import org.jdbi.v3.core.Jdbi;
+import org.jdbi.v3.core.JdbiException;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
 
@@ -153,14 +154,12 @@ public final class SqliteStore implements Store {
   private <T> T run(Jdbi jdbi, Function<Tx, T> work) {
     try {
       return jdbi.inTransaction(handle -> work.apply(SqlTx.over(new Sql(handle))));
-    } catch (SpaceException | StaleRow e) {
-      throw e;
-    } catch (RuntimeException e) {
+    } catch (JdbiException e) {
       throw translate(e);
     }
   }
 
-  private SpaceException translate(RuntimeException e) {
+  private SpaceException translate(JdbiException e) {
     Optional<SQLiteException> sqlite = sqlite(e);
     if (sqlite.filter(s -> isFull(s)).isPresent()) {
       return full(file, e);

@@ -44,6 +44,22 @@ public final class Entry {
   /// Records a new operation that waits for its turn.
   public Operation open(
       String project, OperationKind kind, Optional<String> sandboxId, Map<String, String> intent) {
+    return insert(project, kind, sandboxId, intent, OperationState.PENDING, Optional.empty());
+  }
+
+  /// Records a new operation whose work begins at once.
+  public Operation begin(
+      String project, OperationKind kind, Optional<String> sandboxId, Map<String, String> intent) {
+    return insert(project, kind, sandboxId, intent, OperationState.RUNNING, Optional.of(now));
+  }
+
+  private Operation insert(
+      String project,
+      OperationKind kind,
+      Optional<String> sandboxId,
+      Map<String, String> intent,
+      OperationState state,
+      Optional<Instant> startedAt) {
     return tx.operations()
         .insert(
             new Operation(
@@ -51,12 +67,12 @@ public final class Entry {
                 project,
                 kind,
                 sandboxId,
-                OperationState.PENDING,
+                state,
                 Optional.empty(),
                 Optional.empty(),
                 List.of(),
                 now,
-                Optional.empty(),
+                startedAt,
                 Optional.empty(),
                 1),
             intent);

@@ -130,8 +130,7 @@ public final class OperationService implements AutoCloseable {
               if (before.isPresent()) {
                 return new Answer(before.get(), false);
               }
-              Operation operation =
-                  entry.start(entry.open(caller.project(), kind, Optional.empty(), intent));
+              Operation operation = entry.begin(caller.project(), kind, Optional.empty(), intent);
               Idempotency.remember(entry.tx(), caller.project(), key, operation.id(), entry.now());
               return new Answer(operation, true);
             });

@@ -43,4 +43,78 @@ public record Sandbox(
     String node,
     Instant createdAt,
     Instant stateChangedAt,
-    long rev) {}
+    long rev) {
+
+  Sandbox moved(SandboxState next, Optional<Problem> why, Instant at) {
+    return new Sandbox(
+        id,
+        project,
+        template,
+        templateDigest,
+        snapshotId,
+        next,
+        why,
+        resources,
+        env,
+        metadata,
+        timeout,
+        expiresAt,
+        onTimeout,
+        idleTimeout,
+        autoWake,
+        node,
+        createdAt,
+        at,
+        rev);
+  }
+
+  Sandbox expiring(Optional<Duration> after, Optional<Instant> at, OnTimeout then) {
+    return new Sandbox(
+        id,
+        project,
+        template,
+        templateDigest,
+        snapshotId,
+        state,
+        cause,
+        resources,
+        env,
+        metadata,
+        after,
+        at,
+        then,
+        idleTimeout,
+        autoWake,
+        node,
+        createdAt,
+        stateChangedAt,
+        rev);
+  }
+
+  Sandbox expiring(Optional<Instant> at) {
+    return expiring(timeout, at, onTimeout);
+  }
+
+  Sandbox described(Optional<Duration> idle, boolean wakes, Map<String, String> labels) {
+    return new Sandbox(
+        id,
+        project,
+        template,
+        templateDigest,
+        snapshotId,
+        state,
+        cause,
+        resources,
+        env,
+        labels,
+        timeout,
+        expiresAt,
+        onTimeout,
+        idle,
+        wakes,
+        node,
+        createdAt,
+        stateChangedAt,
+        rev);
+  }
+}

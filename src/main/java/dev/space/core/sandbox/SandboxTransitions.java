@@ -30,6 +30,8 @@ public final class SandboxTransitions {
           row(PAUSING, DELETE_REQUESTED, DELETING),
           row(PAUSED, WAKE_REQUESTED, RESUMING),
           row(PAUSED, SUSPEND_REQUESTED, SUSPENDING),
+          // The news of an exit may come after the pause that it was faster than.
+          row(PAUSED, GUEST_STOPPED, STOPPED),
           row(PAUSED, GUEST_FAILED, FAILED),
           row(PAUSED, DELETE_REQUESTED, DELETING),
           row(RESUMING, WAKE_SUCCEEDED, RUNNING),
@@ -44,6 +46,8 @@ public final class SandboxTransitions {
           row(SUSPENDING, GUEST_FAILED, FAILED),
           row(SUSPENDING, DELETE_REQUESTED, DELETING),
           row(SUSPENDED, WAKE_REQUESTED, WAKING),
+          // What was saved is gone or damaged.
+          row(SUSPENDED, GUEST_FAILED, FAILED),
           row(SUSPENDED, DELETE_REQUESTED, DELETING),
           row(WAKING, WAKE_SUCCEEDED, RUNNING),
           row(WAKING, WAKE_FAILED, SUSPENDED),

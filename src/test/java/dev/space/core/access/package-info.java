@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.access;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.event;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.operation;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.sandbox;
+
+import org.jspecify.annotations.NullMarked;
