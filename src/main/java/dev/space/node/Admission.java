@@ -2,18 +2,25 @@ package dev.space.node;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.core.template.Resources;
 import java.io.IOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /// What the node has promised to VMs. Nothing of a VM is made before its promise.
 final class Admission {
 
+  private static final Logger log = LoggerFactory.getLogger(Admission.class);
+
   private final NodeSettings settings;
   private final FileStore disk;
+  private volatile BooleanSupplier evict = () -> false;
   private final Map<Machine, Resources> promised = new HashMap<>();
   private long memory;
 
@@ -26,42 +33,59 @@ final class Admission {
     }
   }
 
-  /// Promises a machine what its VM needs. Promising twice is one promise.
+  /// Who can end an idle VM, and says whether one was ended.
+  void onShortage(BooleanSupplier next) {
+    evict = next;
+  }
+
+  /// Promises a machine what its VM needs; idle VMs give way to it. Promising twice is one promise.
   ///
   /// @throws dev.space.core.error.SpaceException CAPACITY or DISK_FULL with the figures
   void promise(Machine machine, Resources resources) {
+    while (true) {
+      try {
+        promiseSpare(machine, resources);
+        return;
+      } catch (SpaceException e) {
+        if (e.code() != ErrorCode.CAPACITY || !evict.getAsBoolean()) {
+          throw e;
+        }
+        log.info("An idle VM made room for {}", machine.id());
+      }
+    }
+  }
+
+  /// Promises only what nobody else could want.
+  void promiseSpare(Machine machine, Resources resources) {
     requireDisk(0);
     synchronized (promised) {
       if (promised.containsKey(machine)) {
         return;
       }
-      if (promised.size() >= settings.vmsMax()) {
-        throw Problem.of(ErrorCode.CAPACITY, "The node runs as many VMs as it may")
-            .because(promised.size() + " of " + settings.vmsMax() + " VMs exist")
-            .remedy("Delete or suspend sandboxes, or raise limits.vms_max.")
-            .toException();
-      }
-      long more = bytes(resources);
-      if (memory + more > memoryMax()) {
-        throw Problem.of(ErrorCode.CAPACITY, "The node has not enough memory left")
-            .because(
-                mib(memory)
-                    + " of "
-                    + mib(memoryMax())
-                    + " MiB are promised, "
-                    + mib(more)
-                    + " MiB more are asked for")
-            .remedy("Delete or suspend sandboxes, or raise limits.memory_overcommit.")
-            .toException();
-      }
+      requireRoom(resources);
       force(machine, resources);
     }
   }
 
-  /// Whether a promise would be given now, as far as VMs and memory go.
-  boolean fits(Resources resources) {
-    synchronized (promised) {
-      return promised.size() < settings.vmsMax() && memory + bytes(resources) <= memoryMax();
+  private void requireRoom(Resources resources) {
+    if (promised.size() >= settings.vmsMax()) {
+      throw Problem.of(ErrorCode.CAPACITY, "The node runs as many VMs as it may")
+          .because(promised.size() + " of " + settings.vmsMax() + " VMs exist")
+          .remedy("Delete or suspend sandboxes, or raise limits.vms_max.")
+          .toException();
+    }
+    long more = bytes(resources);
+    if (memory + more > memoryMax()) {
+      throw Problem.of(ErrorCode.CAPACITY, "The node has not enough memory left")
+          .because(
+              mib(memory)
+                  + " of "
+                  + mib(memoryMax())
+                  + " MiB are promised, "
+                  + mib(more)
+                  + " MiB more are asked for")
+          .remedy("Delete or suspend sandboxes, or raise limits.memory_overcommit.")
+          .toException();
     }
   }
 

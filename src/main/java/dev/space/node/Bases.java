@@ -109,6 +109,11 @@ final class Bases {
     }
   }
 
+  /// The base snapshot, when it is there.
+  Optional<Frozen> find(String digest, Resources resources) {
+    return find(name(digest, resources, bench.vmm().snapshotFormat()), digest);
+  }
+
   private Optional<Frozen> find(String name, String digest) {
     Frozen cached = known.get(name);
     if (cached != null) {

@@ -13,7 +13,6 @@ import dev.space.node.FailPoints.Point;
 import dev.space.node.VmEntry.State;
 import java.nio.file.Path;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,8 +36,7 @@ final class Launches {
   /// Restores a new VM for a sandbox. The caller has the machine's lane and has registered it.
   void restore(Machine machine, LaunchSpec spec, Progress progress) {
     try {
-      bench.admission().promise(machine, spec.resources());
-      Frozen frozen = frozen(spec, progress, machine.cancelled());
+      Frozen frozen = promised(machine, spec, progress);
       machine.check();
       progress.report("restoring");
       VmEntry entry = begin(machine, frozen, State.CREATING, Optional.of(spec.sandboxId()));
@@ -84,7 +82,7 @@ final class Launches {
   /// Restores a VM that waits for an owner. The caller has its lane.
   void warm(Machine machine, Frozen frozen) {
     try {
-      bench.admission().promise(machine, frozen.resources());
+      bench.admission().promiseSpare(machine, frozen.resources());
       VmEntry entry = begin(machine, frozen, State.WARM, Optional.empty());
       Vm vm = start(machine, entry, frozen);
       bench.failPoints().reach(Point.WARM_RESTORED);
@@ -102,11 +100,22 @@ final class Launches {
     }
   }
 
-  private Frozen frozen(LaunchSpec spec, Progress progress, CompletableFuture<Void> cancelled) {
+  /// Finds what to restore from and promises the machine its VM. Without room nothing is made; but
+  /// while a base snapshot is made its VM has that room.
+  private Frozen promised(Machine machine, LaunchSpec spec, Progress progress) {
+    bench.admission().promise(machine, spec.resources());
     return switch (spec.source()) {
-      case LaunchSpec.Source.Template(String digest) ->
-          bases.get(digest, spec.resources(), progress, cancelled);
       case LaunchSpec.Source.Snapshot(String id) -> snapshots.require(id, spec.resources());
+      case LaunchSpec.Source.Template(String digest) -> {
+        Optional<Frozen> there = bases.find(digest, spec.resources());
+        if (there.isPresent()) {
+          yield there.get();
+        }
+        bench.admission().release(machine);
+        Frozen made = bases.get(digest, spec.resources(), progress, machine.cancelled());
+        bench.admission().promise(machine, spec.resources());
+        yield made;
+      }
     };
   }
 

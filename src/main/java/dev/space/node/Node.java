@@ -68,6 +68,7 @@ public final class Node implements NodeRuntime, WarmPools {
     this.launches = new Launches(bench, bases, snapshots, watch);
     this.sleep = new Sleep(bench, snapshots, watch);
     this.pools = new Pools(bench, bases, launches);
+    bench.admission().onShortage(pools::evict);
   }
 
   @Override
@@ -101,7 +102,6 @@ public final class Node implements NodeRuntime, WarmPools {
         return;
       }
     }
-    makeRoom(spec.resources());
     Machine machine = new Machine(spec.sandboxId(), bench.folders().vm(spec.sandboxId()));
     register(spec.sandboxId(), machine);
     machine.lane().lock();
@@ -141,13 +141,6 @@ public final class Node implements NodeRuntime, WarmPools {
     }
   }
 
-  /// Idle VMs give way to sandboxes.
-  private void makeRoom(Resources resources) {
-    while (!bench.admission().fits(resources) && pools.evict()) {
-      log.info("A warm VM made room for a sandbox");
-    }
-  }
-
   @Override
   public void pause(String sandboxId) {
     inLane(sandboxId, sleep::pause);
@@ -165,7 +158,6 @@ public final class Node implements NodeRuntime, WarmPools {
 
   @Override
   public void wake(String sandboxId, LaunchSpec spec) {
-    makeRoom(spec.resources());
     inLane(sandboxId, machine -> sleep.wake(machine, same(spec)));
   }
 

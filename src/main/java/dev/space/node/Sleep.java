@@ -13,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -210,25 +209,33 @@ final class Sleep {
           .toException();
     }
     Folders.remove(Saved.disk(saved));
-    CompletableFuture<Void> aside =
-        CompletableFuture.runAsync(
-            () -> {
-              Saved.verify(saved, machine.disk(), bench.vmm().snapshotFormat());
-              bench.disks().copy(machine.disk(), Saved.disk(saved));
-            },
-            ASIDE);
+    CompletableFuture<Optional<RuntimeException>> aside =
+        CompletableFuture.supplyAsync(() -> keepDisk(machine), ASIDE);
+    Optional<RuntimeException> refused = Optional.empty();
     try {
       VmSpec spec = Launches.spec(bench, machine, entry);
-      Vm vm = bench.vmm().restore(spec, Saved.image(saved, snapshots.memory(entry.origin())));
-      machine.vm(vm);
-      aside.join();
-      return vm;
-    } catch (CompletionException e) {
-      throw e.getCause() instanceof RuntimeException cause ? cause : e;
+      machine.vm(bench.vmm().restore(spec, Saved.image(saved, snapshots.memory(entry.origin()))));
     } catch (RuntimeException e) {
-      // What is damaged explains why it can't be restored.
-      aside.join();
-      throw e;
+      refused = Optional.of(e);
+    }
+    // What is damaged explains why it can't be restored, so it comes first.
+    Optional<RuntimeException> damaged = aside.join();
+    if (damaged.isPresent()) {
+      throw damaged.get();
+    }
+    if (refused.isPresent()) {
+      throw refused.get();
+    }
+    return machine.requireVm();
+  }
+
+  private Optional<RuntimeException> keepDisk(Machine machine) {
+    try {
+      Saved.verify(machine.saved(), machine.disk(), bench.vmm().snapshotFormat());
+      bench.disks().copy(machine.disk(), Saved.disk(machine.saved()));
+      return Optional.empty();
+    } catch (RuntimeException e) {
+      return Optional.of(e);
     }
   }
 
