@@ -51,6 +51,7 @@ final class JettyExchange implements Exchange {
   private @Nullable EventStream events;
   private int status;
   private boolean answered;
+  private boolean idleForever;
 
   /// The callback is completed or given away.
   private boolean over;
@@ -333,11 +334,20 @@ final class JettyExchange implements Exchange {
   @Override
   public void idleForever() {
     request.addIdleTimeoutListener(_ -> false);
+    // The listener guards reads and pauses; a blocked write has only the connection's timeout.
+    if (request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2) {
+      endPoint().setIdleTimeout(0);
+      idleForever = true;
+    }
   }
 
   @Override
   public void abort() {
     cut();
+  }
+
+  private EndPoint endPoint() {
+    return request.getConnectionMetaData().getConnection().getEndPoint();
   }
 
   // -- upgrades
@@ -432,6 +442,9 @@ final class JettyExchange implements Exchange {
     if (status == 0) {
       status(200);
     }
+    if (idleForever) {
+      endPoint().setIdleTimeout(root.limits().idleTimeout().toMillis());
+    }
     callback.succeeded();
   }
 
@@ -514,7 +527,7 @@ final class JettyExchange implements Exchange {
     over = true;
     var reason = new IOException("aborted");
     if (request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2) {
-      EndPoint endPoint = request.getConnectionMetaData().getConnection().getEndPoint();
+      EndPoint endPoint = endPoint();
       if (protocol().equals("HTTP/1.0")
           && endPoint instanceof SocketChannelEndPoint socket
           && socket.getChannel() instanceof java.nio.channels.SocketChannel channel) {
