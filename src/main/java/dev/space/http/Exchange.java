@@ -82,6 +82,9 @@ public interface Exchange {
   /// Sets a header that stays when the handler then fails, such as `Allow` or `WWW-Authenticate`.
   Exchange errorHeader(String name, String value);
 
+  /// Takes back what [#errorHeader] set.
+  Exchange clearErrorHeader(String name);
+
   int statusSent();
 
   /// Whether status and headers are on their way.

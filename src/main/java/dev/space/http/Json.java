@@ -10,6 +10,7 @@ import java.util.stream.Collectors;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
+import tools.jackson.core.exc.InputCoercionException;
 import tools.jackson.core.exc.StreamReadException;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.DatabindException;
@@ -68,6 +69,10 @@ public final class Json {
 
   public static byte[] bytes(Object value) {
     return MAPPER.writeValueAsBytes(value);
+  }
+
+  public static String text(Object value) {
+    return MAPPER.writeValueAsString(value);
   }
 
   /// Answers with JSON.
@@ -142,6 +147,11 @@ public final class Json {
                       ? "The body has the wrong type"
                       : "The field '" + Shown.of(path(wrong)) + "' has the wrong type or value")
               .remedy("It must be " + expected(wrong.getTargetType()) + ".");
+      case InputCoercionException beyond ->
+          Problem.of(
+                  ErrorCode.INVALID_REQUEST,
+                  "The field '" + Shown.of(path(beyond)) + "' is out of range")
+              .remedy("It must be " + expected(beyond.getTargetType()) + ".");
       case StreamReadException syntax -> malformed(firstLine(syntax));
       case DatabindException other when other.getCause() instanceof SpaceException own ->
           own.problem();

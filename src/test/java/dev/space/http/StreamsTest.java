@@ -145,8 +145,7 @@ class StreamsTest {
       stream.send(GET).readUntil("\r\n\r\n");
       working.send("GET /busy HTTP/1.1\r\nHost: x\r\n\r\n");
       busy.await();
-      Thread stop =
-          Thread.startVirtualThread(() -> server.server().stop(Duration.ofSeconds(10)));
+      Thread stop = Thread.startVirtualThread(() -> server.server().stop(Duration.ofSeconds(10)));
       assertThat(stream.readUntil("0\r\n\r\n"))
           .contains("event: error\n")
           .contains("\"code\":\"shutting_down\"");
@@ -270,8 +269,7 @@ class StreamsTest {
     try (var server = serve(e -> e.webSocket(WebSocketOptions.DEFAULT, _ -> {}));
         var client = server.client()) {
       assertThat(client.send(GET).readAnswer()).startsWith("HTTP/1.1 400").contains("handshake");
-      client.send(
-          "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+      client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
       assertThat(client.readAnswer()).startsWith("HTTP/1.1 400");
     }
   }
@@ -282,8 +280,7 @@ class StreamsTest {
             serve(
                 e ->
                     e.tunnel(
-                        List.of(
-                            Map.entry("Connection", "Upgrade"), Map.entry("Upgrade", "echo")),
+                        List.of(Map.entry("Connection", "Upgrade"), Map.entry("Upgrade", "echo")),
                         tunnel -> {
                           InputStream in = tunnel.in();
                           byte[] buffer = new byte[100_000];

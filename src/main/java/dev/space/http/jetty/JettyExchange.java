@@ -243,6 +243,13 @@ final class JettyExchange implements Exchange {
     return header(name, value);
   }
 
+  @Override
+  public Exchange clearErrorHeader(String name) {
+    errorHeaders.remove(name);
+    response.getHeaders().remove(name);
+    return this;
+  }
+
   private static String checked(String value) {
     for (int i = 0; i < value.length(); i++) {
       char c = value.charAt(i);

@@ -1,0 +1,66 @@
+package dev.space.api;
+
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
+import dev.space.core.sandbox.CreateSandbox;
+import dev.space.core.sandbox.OnTimeout;
+import dev.space.core.template.TemplateRef;
+import dev.space.http.Shown;
+import java.util.Map;
+import java.util.Optional;
+
+record CreateSandboxJson(
+    Optional<String> template,
+    Optional<String> snapshotId,
+    Optional<Shape> resources,
+    Optional<Map<String, String>> env,
+    Optional<Map<String, String>> metadata,
+    Optional<String> timeout,
+    Optional<String> onTimeout,
+    Optional<String> idleTimeout,
+    Optional<Boolean> autoWake) {
+
+  record Shape(Optional<Integer> vcpus, Optional<Integer> memoryMib, Optional<Integer> diskMib) {}
+
+  CreateSandbox request() {
+    return new CreateSandbox(
+        source(),
+        resources.flatMap(Shape::vcpus),
+        resources.flatMap(Shape::memoryMib),
+        resources.flatMap(Shape::diskMib),
+        Texts.map("env", env),
+        Texts.map("metadata", metadata),
+        timeout.map(text -> Calls.duration("timeout", text)).filter(d -> !d.isZero()),
+        onTimeout.map(CreateSandboxJson::onTimeout).orElse(OnTimeout.DELETE),
+        idleTimeout.map(text -> Calls.duration("idle_timeout", text)).filter(d -> !d.isZero()),
+        autoWake.orElse(false));
+  }
+
+  private CreateSandbox.Source source() {
+    if (template.isPresent() == snapshotId.isPresent()) {
+      throw Problem.of(
+              ErrorCode.INVALID_REQUEST,
+              template.isPresent()
+                  ? "Both 'template' and 'snapshot_id' are given"
+                  : "Neither 'template' nor 'snapshot_id' is given")
+          .remedy("Give one of them, such as {\"template\": \"base\"}.")
+          .toException();
+    }
+    if (template.isPresent()) {
+      return new CreateSandbox.Source.FromTemplate(TemplateRef.parse(template.get()));
+    }
+    return new CreateSandbox.Source.FromSnapshot(snapshotId.orElseThrow());
+  }
+
+  static OnTimeout onTimeout(String text) {
+    return switch (text) {
+      case "delete" -> OnTimeout.DELETE;
+      case "suspend" -> OnTimeout.SUSPEND;
+      default ->
+          throw Problem.of(
+                  ErrorCode.INVALID_REQUEST, "The field 'on_timeout' is '" + Shown.of(text) + "'")
+              .remedy("Use delete or suspend.")
+              .toException();
+    };
+  }
+}
