@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.api;
+
+import org.jspecify.annotations.NullMarked;
