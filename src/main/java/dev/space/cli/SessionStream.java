@@ -90,7 +90,9 @@ final class SessionStream {
   /// Whether another attempt may help: the connection broke, the server did not refuse.
   private static boolean mayPass(Exception e) {
     return switch (e) {
-      case SpaceException known -> known.getCause() instanceof WireException wire && mayPass(wire);
+      case SpaceException known ->
+          known.code() == ErrorCode.SHUTTING_DOWN
+              || (known.getCause() instanceof WireException wire && mayPass(wire));
       default ->
           !(e instanceof WireException wire) || wire.fault() != WireException.Fault.MALFORMED;
     };
