@@ -68,9 +68,14 @@ final class Api {
   /// A POST that is safe to repeat: it carries its own key, so it is sent again when its answer got
   /// lost.
   JsonNode post(String target, ObjectNode body) {
+    return post(target, body, UUID.randomUUID().toString());
+  }
+
+  /// The same with a key of the caller's: whoever asks again with it gets the first answer.
+  JsonNode post(String target, ObjectNode body, String idempotencyKey) {
     WireRequest request =
         request("POST", target)
-            .header("Idempotency-Key", UUID.randomUUID().toString())
+            .header("Idempotency-Key", idempotencyKey)
             .json(Json.compact(body))
             .within(CALL_TIME);
     try {

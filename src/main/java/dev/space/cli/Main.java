@@ -62,6 +62,7 @@ public final class Main {
         new TemplateCommands(root),
         new SnapshotCommands(root),
         new EventsCommand(root),
+        new PruneCommand(root),
         new CompletionCommand(root),
         new VersionCommand(root),
         new LauncherCommands.Test(),
