@@ -40,7 +40,7 @@ func (still) PowerOff()                    {}
 
 var generation uint64
 
-func dial(t *testing.T) pb.AgentClient {
+func dial(t testing.TB) pb.AgentClient {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -58,7 +58,7 @@ func dial(t *testing.T) pb.AgentClient {
 	return pb.NewAgentClient(conn)
 }
 
-func adopted(t *testing.T) (pb.AgentClient, context.Context) {
+func adopted(t testing.TB) (pb.AgentClient, context.Context) {
 	t.Helper()
 	client := dial(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
