@@ -25,7 +25,7 @@ public final class EventReader {
   private final InputStream in;
   private boolean afterReturn;
 
-  EventReader(InputStream body) {
+  public EventReader(InputStream body) {
     in = new BufferedInputStream(body, Connection.BUFFER_BYTES);
   }
 

@@ -11,8 +11,10 @@ import dev.space.core.guest.ProcessSpec.PtySize;
 import dev.space.core.sandbox.SandboxService;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.List;
-import java.util.function.Function;
+import java.util.Map;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /// What a checked token allows: everything with its session, nothing else.
@@ -23,6 +25,12 @@ final class AttachedSession implements SessionService.Attachment {
 
   /// How often an idle reader looks around.
   private static final Duration WAIT = Duration.ofMinutes(1);
+
+  /// Where the last bytes are looked for first, in events before the one in question.
+  private static final int TAIL_EVENTS = 256;
+
+  /// A character of UTF-8 that isn't complete has no more.
+  private static final int TAIL_BYTES = 3;
 
   private final Session known;
   private final int epoch;
@@ -102,6 +110,47 @@ final class AttachedSession implements SessionService.Attachment {
     }
   }
 
+  @Override
+  public Map<OutputEvent.Stream, byte[]> tails(long seq) throws InterruptedException {
+    try (var hold = live.hold(known)) {
+      check(hold.session());
+      var near = tails(hold.session().log(), Math.max(0, seq - TAIL_EVENTS), seq);
+      int streams = known.spec().pty().isPresent() ? 1 : 2;
+      boolean sure =
+          near.size() == streams && near.values().stream().allMatch(t -> t.length == TAIL_BYTES);
+      return sure || seq <= TAIL_EVENTS ? near : tails(hold.session().log(), 0, seq);
+    }
+  }
+
+  private static Map<OutputEvent.Stream, byte[]> tails(OutputLog log, long from, long to)
+      throws InterruptedException {
+    var tails = new EnumMap<OutputEvent.Stream, byte[]>(OutputEvent.Stream.class);
+    try (var reader = log.reader(from)) {
+      long at = from;
+      List<OutputEvent> burst = at < to ? reader.next(Duration.ZERO) : List.of();
+      while (!burst.isEmpty() && at < to) {
+        for (OutputEvent event : burst) {
+          at = event.seq();
+          if (at <= to && event instanceof OutputEvent.Bytes bytes) {
+            tails.merge(bytes.stream(), bytes.data(), AttachedSession::lastBytes);
+          }
+        }
+        burst = at < to ? reader.next(Duration.ZERO) : List.of();
+      }
+    }
+    tails.replaceAll((_, data) -> lastBytes(new byte[0], data));
+    return tails;
+  }
+
+  private static byte[] lastBytes(byte[] before, byte[] after) {
+    int fromAfter = Math.min(TAIL_BYTES, after.length);
+    int fromBefore = Math.min(TAIL_BYTES - fromAfter, before.length);
+    byte[] last = new byte[fromBefore + fromAfter];
+    System.arraycopy(before, before.length - fromBefore, last, 0, fromBefore);
+    System.arraycopy(after, after.length - fromAfter, last, fromBefore, fromAfter);
+    return last;
+  }
+
   /// Wakes a sandbox that is to be woken by an attachment and keeps it from being idle. The output
   /// of one that sleeps on is served from the log.
   private SandboxService.@Nullable Use keepAwake(Session session) {
@@ -123,14 +172,9 @@ final class AttachedSession implements SessionService.Attachment {
     if (offset < 0) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, "The offset is negative.").toException();
     }
+    startForInput();
     return running(
-        guest -> {
-          if (!known.spec().stdin()) {
-            throw Problem.of(ErrorCode.ILLEGAL_STATE, "The session has no input.")
-                .because("It was created without stdin, so its process reads end-of-file.")
-                .remedy("Create it with stdin: true.")
-                .toException();
-          }
+        (session, guest) -> {
           long next = offset;
           int at = 0;
           do {
@@ -140,15 +184,44 @@ final class AttachedSession implements SessionService.Attachment {
             next = guest.writeStdin(known.id(), offset + at, chunk, eof && last);
             at += length;
           } while (at < data.length);
+          session.inputWritten(next);
           return next;
         });
+  }
+
+  @Override
+  public void appendStdin(byte[] data, boolean eof) {
+    startForInput();
+    running(
+        (session, guest) -> {
+          int at = 0;
+          do {
+            int length = Math.min(CHUNK_BYTES_MAX, data.length - at);
+            boolean last = at + length == data.length;
+            session.appendStdin(guest, Arrays.copyOfRange(data, at, at + length), eof && last);
+            at += length;
+          } while (at < data.length);
+          return at;
+        });
+  }
+
+  private void startForInput() {
+    if (!known.spec().stdin()) {
+      throw Problem.of(ErrorCode.ILLEGAL_STATE, "The session has no input.")
+          .because("It was created without stdin, so its process reads end-of-file.")
+          .remedy("Create it with stdin: true.")
+          .toException();
+    }
+    if (session().state() == SessionState.CREATED) {
+      start();
+    }
   }
 
   @Override
   public void signal(int signal, SignalScope scope) {
     CommandRules.signal(signal);
     running(
-        guest -> {
+        (_, guest) -> {
           guest.signal(known.id(), signal, scope);
           return signal;
         });
@@ -163,13 +236,13 @@ final class AttachedSession implements SessionService.Attachment {
           .toException();
     }
     running(
-        guest -> {
+        (_, guest) -> {
           guest.resize(known.id(), size);
           return size;
         });
   }
 
-  private <T> T running(Function<Guest, T> work) {
+  private <T> T running(BiFunction<LiveSession, Guest, T> work) {
     try (var hold = live.hold(known)) {
       check(hold.session());
       SessionState state = hold.session().session().state();
@@ -183,7 +256,7 @@ final class AttachedSession implements SessionService.Attachment {
             .toException();
       }
       try (var use = host.use(caller, known.sandboxId())) {
-        return work.apply(use.guest());
+        return work.apply(hold.session(), use.guest());
       }
     }
   }

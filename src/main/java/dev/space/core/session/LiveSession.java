@@ -45,6 +45,10 @@ final class LiveSession {
   /// One start at a time.
   private final ReentrantLock starting = new ReentrantLock();
 
+  /// Guards the place of the next byte of input; -1 while it isn't known.
+  private final ReentrantLock input = new ReentrantLock();
+
+  private long inputOffset = -1;
   private volatile Session session;
   private @Nullable Thread pump;
   private boolean pumpAgain;
@@ -160,6 +164,28 @@ final class LiveSession {
       save(changed);
     } finally {
       lock.unlock();
+    }
+  }
+
+  /// Writes input at the end of all input. Its place is asked of the guest the first time.
+  void appendStdin(Guest guest, byte[] data, boolean eof) {
+    input.lock();
+    try {
+      long known = inputOffset;
+      long at = known >= 0 ? known : guest.writeStdin(session.id(), 0, new byte[0], false);
+      inputOffset = guest.writeStdin(session.id(), at, data, eof);
+    } finally {
+      input.unlock();
+    }
+  }
+
+  /// Notes how far the input is after a write with a place of its own.
+  void inputWritten(long nextOffset) {
+    input.lock();
+    try {
+      inputOffset = Math.max(inputOffset, nextOffset);
+    } finally {
+      input.unlock();
     }
   }
 

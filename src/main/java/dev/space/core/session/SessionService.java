@@ -6,6 +6,7 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.guest.Guest.SignalScope;
+import dev.space.core.guest.OutputEvent;
 import dev.space.core.guest.ProcessSpec;
 import dev.space.core.guest.ProcessSpec.PtySize;
 import dev.space.core.operation.IdempotencyKey;
@@ -18,6 +19,7 @@ import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -27,9 +29,6 @@ import java.util.function.Function;
 /// From then on its output flows into a log on the node's disk, whether anybody is attached or not,
 /// and goes on after a restart of the daemon and after the sandbox slept.
 public final class SessionService implements AutoCloseable {
-
-  /// How long an attachment token is good.
-  public static final Duration TOKEN_LIFE = Duration.ofHours(1);
 
   private static final int SIGKILL = 9;
   private static final int LIST_MAX = 1000;
@@ -42,22 +41,26 @@ public final class SessionService implements AutoCloseable {
   private final OutputLogs logs;
   private final AttachmentToken tokens;
   private final InstantSource clock;
+  private final Duration tokenLife;
   private final Ids ids;
   private final LiveSessions live;
 
+  /// @param tokenLife how long an attachment token is good
   public SessionService(
       SessionHost host,
       Store store,
       OutputLogs logs,
       AttachmentToken tokens,
       InstantSource clock,
-      Ids ids) {
+      Ids ids,
+      Duration tokenLife) {
     this.host = host;
     this.records = new SessionRecords(store);
     this.logs = logs;
     this.tokens = tokens;
     this.clock = clock;
     this.ids = ids;
+    this.tokenLife = tokenLife;
     this.live = new LiveSessions(host, this.records, logs, clock);
   }
 
@@ -290,7 +293,7 @@ public final class SessionService implements AutoCloseable {
   }
 
   private SessionTicket ticket(Session session) {
-    Instant expiresAt = clock.instant().plus(TOKEN_LIFE).truncatedTo(ChronoUnit.SECONDS);
+    Instant expiresAt = clock.instant().plus(tokenLife).truncatedTo(ChronoUnit.SECONDS);
     var claims =
         new AttachmentToken.Claims(
             session.sandboxId(), session.id(), session.tokenEpoch(), expiresAt);
@@ -313,11 +316,20 @@ public final class SessionService implements AutoCloseable {
     /// revoked meanwhile throws FORBIDDEN. Events the client has seen already are never repeated.
     void read(long afterSeq, OutputReader reader) throws InterruptedException;
 
-    /// Writes input at its position in the whole input and says where the next byte goes.
+    /// The last bytes of each kind of output up to and with an event, at most three of each: what a
+    /// reader that goes on after that event needs to put a divided character together.
+    Map<OutputEvent.Stream, byte[]> tails(long seq) throws InterruptedException;
+
+    /// Writes input at its position in the whole input and says where the next byte goes. Starts
+    /// the process if it hasn't been.
     ///
     /// @throws dev.space.core.error.SpaceException OFFSET_MISMATCH; ILLEGAL_STATE when the session
     ///   has no input or its process doesn't run
     long writeStdin(long offset, byte[] data, boolean eof);
+
+    /// Writes input after all that was written before, whoever wrote it: for terminals, where
+    /// several may type.
+    void appendStdin(byte[] data, boolean eof);
 
     void signal(int signal, SignalScope scope);
 

@@ -46,6 +46,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class SessionServiceTest {
 
+  private static final Duration TOKEN_LIFE = Duration.ofHours(1);
   private static final Caller CALLER = new Caller("p", "k1", "r1");
   private static final String BOX = "i0000000000000000001";
   private static final Optional<IdempotencyKey> NO_KEY = Optional.empty();
@@ -81,7 +82,8 @@ class SessionServiceTest {
         new DiskOutputLogs(root.resolve("sessions"), LogBounds.DEFAULT),
         new AttachmentToken(new byte[AttachmentToken.KEY_BYTES]),
         (InstantSource) () -> now,
-        new Ids(new SecureRandom()));
+        new Ids(new SecureRandom()),
+        TOKEN_LIFE);
   }
 
   @AfterEach
@@ -451,7 +453,7 @@ class SessionServiceTest {
     restartDaemon();
     refused(ErrorCode.FORBIDDEN, () -> attach(one));
     attach(other).start();
-    now = now.plus(SessionService.TOKEN_LIFE);
+    now = now.plus(TOKEN_LIFE);
     refused(ErrorCode.TOKEN_EXPIRED, () -> attach(other));
     assertThat(other.toString()).doesNotContain(other.token());
   }

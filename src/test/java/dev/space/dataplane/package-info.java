@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.dataplane;
+
+import org.jspecify.annotations.NullMarked;
