@@ -13,7 +13,11 @@ import dev.space.core.guest.ProcessInfo;
 import dev.space.core.guest.ProcessSpec;
 import dev.space.core.guest.WriteFileSpec;
 import java.io.ByteArrayOutputStream;
+import java.io.FilterOutputStream;
+import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.Socket;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -274,9 +278,60 @@ public final class ScriptedGuest implements Guest {
     throw notHere();
   }
 
+  /// Ports of this guest are those of the machine that runs the test.
   @Override
   public Tunnel connect(int port) {
-    throw notHere();
+    Socket socket;
+    try {
+      socket = new Socket("127.0.0.1", port);
+    } catch (IOException e) {
+      throw Problem.of(ErrorCode.PORT_CLOSED, "Nothing listens on port " + port)
+          .because(String.valueOf(e.getMessage()))
+          .toException(e);
+    }
+    return new Tunnel() {
+      @Override
+      public InputStream in() {
+        return unchecked(socket::getInputStream);
+      }
+
+      @Override
+      public OutputStream out() {
+        OutputStream to = unchecked(socket::getOutputStream);
+        return new FilterOutputStream(to) {
+          @Override
+          public void write(byte[] bytes, int at, int count) throws IOException {
+            out.write(bytes, at, count);
+          }
+
+          @Override
+          public void close() throws IOException {
+            socket.shutdownOutput();
+          }
+        };
+      }
+
+      @Override
+      public void close() {
+        unchecked(
+            () -> {
+              socket.close();
+              return socket;
+            });
+      }
+    };
+  }
+
+  private interface Io<T> {
+    T get() throws IOException;
+  }
+
+  private static <T> T unchecked(Io<T> io) {
+    try {
+      return io.get();
+    } catch (IOException e) {
+      throw Problem.of(ErrorCode.GUEST_UNREACHABLE, "closed").toException(e);
+    }
   }
 
   @Override
