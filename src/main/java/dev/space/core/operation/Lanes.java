@@ -173,7 +173,7 @@ public final class Lanes implements AutoCloseable {
       job.work.run(job);
     } catch (SpaceException e) {
       if (e.code() != ErrorCode.SHUTTING_DOWN) {
-        LOG.error("a job of {} ended with an error that nobody took", key, e);
+        LOG.warn("a job of {} is left for the next start: {}", key, e.getMessage());
       }
     } catch (RuntimeException e) {
       LOG.error("a job of {} ended by a defect", key, e);

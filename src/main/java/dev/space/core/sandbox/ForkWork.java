@@ -62,12 +62,12 @@ final class ForkWork {
                 entry.fail(current, failure.get(), List.of());
                 return false;
               }
-              LaneWork.record(entry, source, snapshotId, bytes.get(), true, Map.of());
+              LaneWork.record(entry, source, intent, bytes.get(), true);
               ids.forEach(id -> moves.insert(entry, copy(entry, source, id, snapshotId), o));
               return true;
             });
     if (!going) {
-      nodes.discardSnapshot(snapshotId);
+      nodes.sweepSnapshot(snapshotId);
       return;
     }
     ledger.progress(o.id(), "starting " + ids.size() + " copies");
@@ -78,7 +78,7 @@ final class ForkWork {
       ids.forEach(this::withdraw);
     }
     if (finish(o.id(), ids, "")) {
-      nodes.sweepForkSnapshot(snapshotId);
+      nodes.sweepSnapshot(snapshotId);
     }
   }
 

@@ -60,6 +60,10 @@ final class LaneWork {
       boolean paused = sandbox.state() == SandboxState.PAUSED;
       entry.tx().operations().intend(operation.id(), Map.of(WAS_PAUSED, String.valueOf(paused)));
     }
+    if (kind == OperationKind.SNAPSHOT || kind == OperationKind.FORK) {
+      // Known before it is made, so that a crash leaves nothing that nobody knows.
+      record(entry, sandbox, entry.tx().operations().intent(operation.id()), 0, true);
+    }
     SandboxRules.request(kind, sandbox.state())
         .ifPresent(
             event ->
@@ -189,7 +193,7 @@ final class LaneWork {
                 entry.fail(current, failure.get(), List.of());
                 return false;
               }
-              record(entry, s, snapshotId, bytes.get(), false, intent);
+              record(entry, s, intent, bytes.get(), false);
               entry.event(
                   s.project(),
                   "snapshot.created",
@@ -200,17 +204,16 @@ final class LaneWork {
               return true;
             });
     if (!kept) {
-      nodes.discardSnapshot(snapshotId);
+      nodes.sweepSnapshot(snapshotId);
     }
   }
 
+  /// Records the snapshot that an operation makes. It is internal, and swept when nothing needs it,
+  /// until it is whole and a caller's.
   static void record(
-      Entry entry,
-      Sandbox source,
-      String snapshotId,
-      long bytes,
-      boolean internal,
-      Map<String, String> intent) {
+      Entry entry, Sandbox source, Map<String, String> intent, long bytes, boolean internal) {
+    String snapshotId = intent.getOrDefault(SNAPSHOT, "");
+    entry.tx().snapshots().delete(snapshotId);
     entry
         .tx()
         .snapshots()

@@ -8,14 +8,18 @@ import dev.space.core.node.LaunchSpec;
 import dev.space.core.node.NodeRuntime;
 import dev.space.core.operation.Lanes;
 import dev.space.core.operation.Ledger;
+import dev.space.core.snapshot.Snapshot;
 import dev.space.core.snapshot.SnapshotService;
 import dev.space.core.template.Template;
 import dev.space.core.template.TemplateRef;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,8 +32,13 @@ final class NodeWork {
   private static final List<Duration> RETRIES =
       List.of(Duration.ofMillis(100), Duration.ofMillis(400), Duration.ofSeconds(1));
 
+  private static final int DEFAULTS_MAX = 1000;
+
   private final Ledger ledger;
   private final NodeRuntime node;
+
+  /// By digest, which stands for the recipe too, so they never change.
+  private final ConcurrentHashMap<String, Template.Defaults> defaults = new ConcurrentHashMap<>();
 
   NodeWork(Ledger ledger, NodeRuntime node) {
     this.ledger = ledger;
@@ -44,13 +53,7 @@ final class NodeWork {
   ///
   /// @param newIdentity whether its guest has to become another one first
   LaunchSpec spec(Sandbox s, boolean newIdentity) {
-    Template.Defaults defaults =
-        ledger
-            .store()
-            .<Optional<Template>>read(
-                tx -> tx.templates().find(s.project(), new TemplateRef.Digest(s.templateDigest())))
-            .map(Template::defaults)
-            .orElse(Template.Defaults.NONE);
+    Template.Defaults defaults = defaults(s);
     Map<String, String> env = new HashMap<>(defaults.env());
     env.putAll(s.env());
     LaunchSpec.Source source =
@@ -63,6 +66,22 @@ final class NodeWork {
         s.resources(),
         new Guest.Adoption(
             newIdentity, s.id(), s.id(), Map.copyOf(env), defaults.user(), defaults.workdir()));
+  }
+
+  private Template.Defaults defaults(Sandbox s) {
+    Template.Defaults known = defaults.get(s.templateDigest());
+    if (known != null) {
+      return known;
+    }
+    Optional<Template> found =
+        ledger
+            .store()
+            .read(
+                tx -> tx.templates().find(s.project(), new TemplateRef.Digest(s.templateDigest())));
+    found
+        .filter(template -> defaults.size() < DEFAULTS_MAX)
+        .ifPresent(template -> defaults.put(template.digest(), template.defaults()));
+    return found.map(Template::defaults).orElse(Template.Defaults.NONE);
   }
 
   /// Makes a call that a delete may interrupt; says why it failed.
@@ -105,29 +124,33 @@ final class NodeWork {
     return failure;
   }
 
-  /// Removes a snapshot that no record knows, or will know.
-  void discardSnapshot(String snapshotId) {
-    try {
-      node.deleteSnapshot(snapshotId);
-    } catch (SpaceException e) {
-      if (!SnapshotService.isGone(e)) {
-        LOG.warn("snapshot {} is not removed: {}", snapshotId, e.getMessage());
-      }
-    }
+  /// Removes internal snapshots that no sandbox was made from and no operation is making: those of
+  /// forks whose copies are gone, and those that a crash left half-made.
+  void sweepSnapshots() {
+    List<String> unused =
+        ledger
+            .store()
+            .read(
+                tx -> {
+                  Set<String> inWork = new HashSet<>();
+                  tx.operations()
+                      .open()
+                      .forEach(
+                          o ->
+                              Optional.ofNullable(
+                                      tx.operations().intent(o.id()).get(LaneWork.SNAPSHOT))
+                                  .ifPresent(inWork::add));
+                  return tx.snapshots().internal().stream()
+                      .map(Snapshot::id)
+                      .filter(id -> !inWork.contains(id) && !tx.sandboxes().anyOfSnapshot(id))
+                      .toList();
+                });
+    unused.forEach(this::sweepSnapshot);
   }
 
-  /// Removes the snapshots of forks that no copy needs any more. A copy that still maps one keeps
-  /// it until it is deleted itself.
-  void sweepForkSnapshots() {
-    ledger.store().read(tx -> tx.snapshots().internal()).stream()
-        .filter(
-            snapshot ->
-                !ledger.store().<Boolean>read(tx -> tx.sandboxes().anyOfSnapshot(snapshot.id())))
-        .forEach(snapshot -> sweepForkSnapshot(snapshot.id()));
-  }
-
-  /// Removes one snapshot of a fork if the node doesn't need it.
-  void sweepForkSnapshot(String snapshotId) {
+  /// Removes one internal snapshot unless a sandbox on the node still maps it: that one keeps it
+  /// until it is deleted itself.
+  void sweepSnapshot(String snapshotId) {
     try {
       node.deleteSnapshot(snapshotId);
     } catch (SpaceException e) {

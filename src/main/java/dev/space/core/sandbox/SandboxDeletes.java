@@ -155,6 +155,6 @@ final class SandboxDeletes {
                           entry.tx().snapshots().internal().stream()
                               .anyMatch(internal -> internal.id().equals(p)));
             });
-    snapshot.ifPresent(nodes::sweepForkSnapshot);
+    snapshot.ifPresent(nodes::sweepSnapshot);
   }
 }

@@ -76,7 +76,7 @@ final class SandboxRecovery {
       reconcile(s, found(recovered, s.id()), Optional.ofNullable(begun.get(s.id())));
     }
     open.stream().filter(o -> o.state() == OperationState.RUNNING).forEach(this::endWhatIsNoState);
-    nodes.sweepForkSnapshots();
+    nodes.sweepSnapshots();
     resumeDeletes();
     // In the order of their records, so that each lane goes on as it would have.
     open.stream()
@@ -277,22 +277,21 @@ final class SandboxRecovery {
   private void endWhatIsNoState(Operation o) {
     Map<String, String> intent = ledger.store().read(tx -> tx.operations().intent(o.id()));
     switch (o.kind()) {
-      case SNAPSHOT -> {
-        nodes.discardSnapshot(intent.getOrDefault(LaneWork.SNAPSHOT, ""));
-        endAs(o, stopped());
-      }
       case FORK -> {
-        String snapshot = intent.getOrDefault(LaneWork.SNAPSHOT, "");
+        List<String> copies = ForkWork.copies(intent);
         boolean recorded =
-            ledger.store().<Boolean>read(tx -> tx.snapshots().find(snapshot).isPresent());
+            ledger
+                .store()
+                .<Boolean>read(
+                    tx -> copies.stream().anyMatch(id -> tx.sandboxes().find(id).isPresent()));
         if (recorded) {
-          work.forks().finish(o.id(), ForkWork.copies(intent), stopped().detail());
+          work.forks().finish(o.id(), copies, stopped().detail());
         } else {
-          nodes.discardSnapshot(snapshot);
           endAs(o, stopped());
         }
       }
-      case CREATE, PAUSE, SUSPEND, WAKE -> endAs(o, stopped());
+      // What a snapshot left is swept as unused.
+      case SNAPSHOT, CREATE, PAUSE, SUSPEND, WAKE -> endAs(o, stopped());
       case DELETE, TEMPLATE_BUILD -> {}
     }
   }

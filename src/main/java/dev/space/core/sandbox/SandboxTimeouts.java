@@ -102,6 +102,6 @@ final class SandboxTimeouts {
           entry.tx().idempotency().purgeBefore(now.minus(Idempotency.KEPT));
           return true;
         });
-    nodes.sweepForkSnapshots();
+    nodes.sweepSnapshots();
   }
 }

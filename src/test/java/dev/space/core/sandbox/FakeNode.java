@@ -11,6 +11,8 @@ import dev.space.core.vm.Isolation;
 import dev.space.core.vm.VmExit;
 import dev.space.core.vm.VmStats;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -18,7 +20,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Function;
 
@@ -36,7 +37,7 @@ final class FakeNode implements NodeRuntime {
   private final Map<String, CountDownLatch> gates = new ConcurrentHashMap<>();
   private final Map<String, CountDownLatch> reached = new ConcurrentHashMap<>();
   private final Map<String, Problem> failures = new ConcurrentHashMap<>();
-  final List<String> calls = new CopyOnWriteArrayList<>();
+  final List<String> calls = Collections.synchronizedList(new ArrayList<>());
   final Map<String, LaunchSpec> specs = new ConcurrentHashMap<>();
   private volatile Fault fault = (verb, id) -> Optional.empty();
   private volatile boolean crashed;
@@ -90,7 +91,7 @@ final class FakeNode implements NodeRuntime {
   /// The guest of a sandbox ends by itself.
   void die(String id, VmExit.Kind kind) {
     synchronized (host.lock) {
-      if (host.vms.remove(id) == null) {
+      if (crashed || host.vms.remove(id) == null) {
         return;
       }
     }
