@@ -83,7 +83,11 @@ func EnterRoot(uevents *Uevents) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", upperDir, err)
 	}
-	overlay := mount{"space", newRoot, "overlay", unix.MS_NOATIME, "lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work"}
+	// redirect_dir lets programs rename directories of the template; the image below never changes.
+	overlay := mount{
+		"space", newRoot, "overlay", unix.MS_NOATIME,
+		"lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work,redirect_dir=on",
+	}
 	if err := overlay.do(); err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func Move(who account.Account, source, destination string, parents, noOverwrite 
 		return err
 	})
 	if errors.Is(err, unix.EXDEV) {
-		return nil, fault.New(codes.FailedPrecondition, "invalid_argument", "%q and %q are on different file systems, or %q is a directory of the template", source, destination, source)
+		return nil, fault.New(codes.FailedPrecondition, "invalid_argument", "%q and %q are on different file systems", source, destination)
 	}
 	return entry, fault.Path(err, at)
 }
