@@ -2,6 +2,7 @@ package dev.space.host;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -34,10 +35,16 @@ public final class Commands {
   private static final int TAIL_LINES = 40;
 
   private final Map<String, String> surroundings;
+  private final List<String> toolDirectories;
 
   /// @param surroundings the daemon's own environment, of which little is passed on
   public Commands(Map<String, String> surroundings) {
+    this(surroundings, TOOL_DIRECTORIES);
+  }
+
+  Commands(Map<String, String> surroundings, List<String> toolDirectories) {
     this.surroundings = Map.copyOf(surroundings);
+    this.toolDirectories = List.copyOf(toolDirectories);
   }
 
   /// @param argv the tool by its bare name, and its arguments
@@ -251,13 +258,11 @@ public final class Commands {
         dirs.add(dir);
       }
     }
-    if (!Boolean.parseBoolean(surroundings.getOrDefault("SPACE_PATH_ONLY", "false"))) {
-      TOOL_DIRECTORIES.stream().filter(d -> !dirs.contains(d)).forEach(dirs::add);
-    }
+    toolDirectories.stream().filter(d -> !dirs.contains(d)).forEach(dirs::add);
     return dirs;
   }
 
-  private static dev.space.core.error.SpaceException failed(String tool, IOException e) {
+  private static SpaceException failed(String tool, IOException e) {
     ErrorCode code =
         e instanceof NoSuchFileException ? ErrorCode.PREREQUISITE_MISSING : ErrorCode.INTERNAL;
     return Problem.of(code, tool + " could not be run")

@@ -59,6 +59,13 @@ public final class BootImages {
     }
   }
 
+  /// The uncompressed kernel, which Firecracker boots.
+  ///
+  /// @throws dev.space.core.error.SpaceException PREREQUISITE_MISSING when there is none in it
+  public Path vmlinux(GuestKernel kernel) {
+    return Vmlinux.extract(kernel, root);
+  }
+
   private static String name(GuestKernel kernel, byte[] agent) {
     MessageDigest digest = Digests.sha256();
     Digests.add(digest, LAYOUT);

@@ -1,6 +1,7 @@
 package dev.space.image;
 
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.host.Commands;
 import dev.space.host.SparseFile;
 import java.io.IOException;
@@ -99,7 +100,7 @@ public final class DiskImages {
     return List.copyOf(parts);
   }
 
-  private static dev.space.core.error.SpaceException failed(Path file, IOException e) {
+  private static SpaceException failed(Path file, IOException e) {
     return Problem.of(Disks.codeOf(e), "the disk image " + file + " could not be made")
         .because(String.valueOf(e.getMessage()))
         .remedy("Look at the free space of the data directory, and run 'space doctor'.")

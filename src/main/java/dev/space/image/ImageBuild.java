@@ -80,7 +80,7 @@ final class ImageBuild {
                         temporary.toString(),
                         "SOURCE_DATE_EPOCH",
                         String.valueOf(BuildHooks.EPOCH_SECONDS)))
-                .onStart(tool -> TemplateStore.recordOwner(work.resolve("tool"), tool)),
+                .onStart(tool -> TemplateStore.record(work.resolve("tool"), tool)),
             this::said);
     if (!made.ok()) {
       throw buildFailed(made);
@@ -117,7 +117,7 @@ final class ImageBuild {
                         "--exclude=./dev/*",
                         "-xpf",
                         tar.toString()))
-                .onStart(tool -> TemplateStore.recordOwner(work.resolve("tool"), tool)),
+                .onStart(tool -> TemplateStore.record(work.resolve("tool"), tool)),
             log::line);
     if (!unpacked.ok()) {
       throw new IOException("tar: " + unpacked.said());

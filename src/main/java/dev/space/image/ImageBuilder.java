@@ -13,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.security.MessageDigest;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Semaphore;
 import java.util.function.Function;
@@ -56,6 +55,7 @@ public final class ImageBuilder implements TemplateBuilder {
       Path work = StagedFile.asideOf(store.directory().resolve("build"));
       try {
         Files.createDirectories(work.resolve("recipe"));
+        TemplateStore.record(work.resolve("owner"), ProcessHandle.current());
         fill.write(work);
         return new Held(work, parse(work.resolve("recipe")), fingerprint(work.resolve("recipe")));
       } catch (IOException | RuntimeException e) {
@@ -88,7 +88,7 @@ public final class ImageBuilder implements TemplateBuilder {
   }
 
   /// A hash over names, kinds, permission bits and content of all that the recipe directory holds.
-  private static String fingerprint(Path directory) throws IOException {
+  static String fingerprint(Path directory) throws IOException {
     MessageDigest digest = Digests.sha256();
     try (Stream<Path> tree = Files.walk(directory)) {
       for (Path path : tree.sorted().toList()) {
@@ -182,10 +182,5 @@ public final class ImageBuilder implements TemplateBuilder {
         throw failed("the build directory could not be removed", e);
       }
     }
-  }
-
-  /// The packages that a build needs on the host.
-  public static List<String> tools() {
-    return List.of("mmdebstrap", "mke2fs", "tar", "apt-get", "dpkg-deb");
   }
 }

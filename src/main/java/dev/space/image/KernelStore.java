@@ -211,7 +211,7 @@ public final class KernelStore {
         .because(cause)
         .remedy(
             "See that 'apt-get update' works, then run 'space setup'; or give a kernel of your own"
-                + " (kernel.image and kernel.modules in the configuration).")
+                + " (boot.kernel and boot.modules in the configuration).")
         .toException();
   }
 

@@ -1,5 +1,6 @@
 package dev.space.image;
 
+import dev.space.core.error.SpaceException;
 import dev.space.core.template.Resources;
 import dev.space.core.template.TemplateRef;
 import dev.space.image.Recipe.AddedFile;
@@ -86,7 +87,7 @@ final class RecipeParser {
     }
     try {
       return new Base.Parent(TemplateRef.parse(from));
-    } catch (dev.space.core.error.SpaceException e) {
+    } catch (SpaceException e) {
       throw top.fault("from", e.problem().detail());
     }
   }

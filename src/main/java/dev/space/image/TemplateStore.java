@@ -2,6 +2,7 @@ package dev.space.image;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.core.node.TemplateImages;
 import dev.space.core.template.Template;
 import dev.space.core.template.TemplateBuilder;
@@ -99,14 +100,17 @@ public final class TemplateStore implements TemplateImages {
   }
 
   /// Removes what builds of a daemon that is gone have left, and ends the tools it had started.
+  /// Builds of a process that is alive are left alone.
   public void sweep() {
     if (!Files.isDirectory(root)) {
       return;
     }
     try (Stream<Path> entries = Files.list(root)) {
       for (Path entry : entries.filter(p -> p.toString().endsWith(StagedFile.SUFFIX)).toList()) {
-        endOwner(entry.resolve("tool"));
-        StagedFile.remove(entry);
+        if (alive(entry.resolve("owner")).isEmpty()) {
+          alive(entry.resolve("tool")).ifPresent(Commands::endTree);
+          StagedFile.remove(entry);
+        }
       }
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "half-made templates in " + root + " can't be removed")
@@ -115,32 +119,27 @@ public final class TemplateStore implements TemplateImages {
     }
   }
 
-  /// Notes the tool at work, so that a later daemon can end it.
-  static void recordOwner(Path file, ProcessHandle tool) {
+  /// Notes a process by id and start time, so that a later daemon can tell whether it still runs.
+  static void record(Path file, ProcessHandle process) {
     try {
-      Instant start = tool.info().startInstant().orElse(Instant.EPOCH);
-      Files.writeString(file, tool.pid() + " " + start.toEpochMilli() + "\n");
+      Instant start = process.info().startInstant().orElse(Instant.EPOCH);
+      Files.writeString(file, process.pid() + " " + start.toEpochMilli() + "\n");
     } catch (IOException _) {
-      // Without the note the tool ends by itself when its directory goes.
+      // Without the note a tool ends by itself when its directory goes.
     }
   }
 
-  private static void endOwner(Path file) throws IOException {
+  private static Optional<ProcessHandle> alive(Path file) throws IOException {
     if (!Files.isRegularFile(file)) {
-      return;
+      return Optional.empty();
     }
     String[] words = Files.readString(file).strip().split(" ");
     if (words.length != 2 || !words[0].matches("[0-9]{1,9}") || !words[1].matches("[0-9]{1,18}")) {
-      return;
+      return Optional.empty();
     }
-    ProcessHandle.of(Long.parseLong(words[0]))
-        .filter(
-            p ->
-                p.info()
-                    .startInstant()
-                    .orElse(Instant.MIN)
-                    .equals(Instant.ofEpochMilli(Long.parseLong(words[1]))))
-        .ifPresent(Commands::endTree);
+    Instant start = Instant.ofEpochMilli(Long.parseLong(words[1]));
+    return ProcessHandle.of(Long.parseLong(words[0]))
+        .filter(p -> p.info().startInstant().orElse(Instant.MIN).equals(start));
   }
 
   private Optional<Manifest> manifest(String digest) {
@@ -164,7 +163,7 @@ public final class TemplateStore implements TemplateImages {
     return root.resolve(digest.substring("sha256:".length()));
   }
 
-  private static dev.space.core.error.SpaceException unknown(String digest) {
+  private static SpaceException unknown(String digest) {
     return Problem.of(ErrorCode.TEMPLATE_NOT_FOUND, "this node has no template " + digest)
         .remedy("'space template ls' lists those it has.")
         .toException();

@@ -98,6 +98,9 @@ public final class OperationService implements AutoCloseable {
     ///
     /// @param progress takes one line about the step at hand
     Result run(Operation operation, Consumer<String> progress);
+
+    /// Called instead of [#run] when the key's answer is an earlier operation.
+    default void answeredBefore() {}
   }
 
   /// What a work made.
@@ -142,6 +145,8 @@ public final class OperationService implements AutoCloseable {
               .unstarted(() -> run(operation, work));
       working.put(operation.id(), thread);
       thread.start();
+    } else {
+      work.answeredBefore();
     }
     return answer.operation();
   }
