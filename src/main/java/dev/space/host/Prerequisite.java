@@ -14,11 +14,7 @@ import java.util.stream.Collectors;
 /// @param remedy what to do, when it isn't as it should be
 /// @param debPackage the Debian package that brings it
 public record Prerequisite(
-    String name,
-    State state,
-    String found,
-    Optional<String> remedy,
-    Optional<String> debPackage) {
+    String name, State state, String found, Optional<String> remedy, Optional<String> debPackage) {
 
   /// WARN is worth knowing, but the service works; MISSING keeps it from working.
   public enum State {
@@ -67,8 +63,7 @@ public record Prerequisite(
 
   /// One error that names everything missing and what to do, or nothing when all is there.
   public static Optional<Problem> problem(List<Prerequisite> all) {
-    List<Prerequisite> missing =
-        all.stream().filter(p -> p.state() == State.MISSING).toList();
+    List<Prerequisite> missing = all.stream().filter(p -> p.state() == State.MISSING).toList();
     if (missing.isEmpty()) {
       return Optional.empty();
     }

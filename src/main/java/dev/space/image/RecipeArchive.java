@@ -4,6 +4,7 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import java.io.BufferedInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -13,10 +14,13 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.zip.GZIPInputStream;
+import java.util.zip.ZipException;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
 import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
+import org.apache.commons.compress.archivers.tar.TarConstants;
 
 /// Unpacks a recipe directory that a caller sent as a tar stream. Nothing leaves the directory:
 /// absolute paths, `..`, links out of it, hard links, devices and pipes are refused, and nothing is
@@ -49,19 +53,46 @@ final class RecipeArchive {
     in.reset();
     try (TarArchiveInputStream tar =
         new TarArchiveInputStream(gzip ? new GZIPInputStream(in, 64 * 1024) : in)) {
-      for (TarArchiveEntry e = tar.getNextEntry(); e != null; e = tar.getNextEntry()) {
+      for (Optional<TarArchiveEntry> e = next(tar); e.isPresent(); e = next(tar)) {
         if (++entries > ENTRIES_MAX) {
           throw tooLarge(ENTRIES_MAX + " entries");
         }
-        put(e, tar);
+        put(e.get(), tar);
       }
-    } catch (IllegalArgumentException | java.util.zip.ZipException | java.io.EOFException e) {
-      throw Problem.of(ErrorCode.MALFORMED_BODY, "the recipe is no tar stream, or ends too early")
-          .because(String.valueOf(e.getMessage()))
-          .toException(e);
+    } catch (ZipException | EOFException e) {
+      throw malformed(e);
     }
     if (entries == 0) {
       throw Problem.of(ErrorCode.MALFORMED_BODY, "the recipe's tar stream is empty").toException();
+    }
+  }
+
+  private static Optional<TarArchiveEntry> next(TarArchiveInputStream tar) {
+    try {
+      return Optional.ofNullable(tar.getNextEntry());
+    } catch (IOException | IllegalArgumentException e) {
+      throw malformed(e);
+    }
+  }
+
+  private static SpaceException malformed(Exception e) {
+    return Problem.of(ErrorCode.MALFORMED_BODY, "the recipe is no tar stream, or ends too early")
+        .because(String.valueOf(e.getMessage()))
+        .toException(e);
+  }
+
+  /// Whether an entry is a plain file. The library's own `isFile` says so of devices, too.
+  private static boolean isPlainFile(TarArchiveEntry entry) {
+    byte kind = entry.getLinkFlag();
+    return kind == TarConstants.LF_NORMAL || kind == TarConstants.LF_OLDNORM;
+  }
+
+  /// Reads a file's bytes; a stream that ends too early is the sender's fault, not the disk's.
+  private static int read(InputStream body, byte[] buffer) {
+    try {
+      return body.read(buffer);
+    } catch (IOException e) {
+      throw malformed(e);
     }
   }
 
@@ -80,7 +111,7 @@ final class RecipeArchive {
       Files.createDirectories(target);
     } else if (entry.isSymbolicLink()) {
       link(entry, target);
-    } else if (entry.isFile() && !entry.isLink()) {
+    } else if (isPlainFile(entry)) {
       file(entry, target, body);
     } else {
       throw refused(name, "is neither file, directory nor symbolic link");
@@ -94,7 +125,7 @@ final class RecipeArchive {
     }
     try (OutputStream out = Files.newOutputStream(target)) {
       byte[] buffer = new byte[64 * 1024];
-      for (int n = body.read(buffer); n >= 0; n = body.read(buffer)) {
+      for (int n = read(body, buffer); n >= 0; n = read(body, buffer)) {
         bytes += n;
         if (bytes > BYTES_MAX) {
           throw tooLarge((BYTES_MAX >> 20) + " MiB");

@@ -24,8 +24,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /// Prepares a machine: Debian packages, guest kernel, initramfs, base template. Each part is made
-/// only when it isn't there, aside and renamed, so that a setup can be repeated and goes on after an
-/// interrupt. Two setups in one data directory wait for each other.
+/// only when it isn't there, aside and renamed, so that a setup can be repeated and goes on after
+/// an interrupt. Two setups in one data directory wait for each other.
 public final class Setup {
 
   private static final Duration INSTALL_MAX = Duration.ofMinutes(30);
@@ -165,9 +165,7 @@ public final class Setup {
           "initramfs", boots.prepare(kernel, parts.agent()).initramfs().toString());
     } catch (SpaceException e) {
       return Prerequisite.missing(
-          "initramfs",
-          e.problem().oneLine(),
-          e.problem().remedy().orElse("Run 'space setup'."));
+          "initramfs", e.problem().oneLine(), e.problem().remedy().orElse("Run 'space setup'."));
     }
   }
 
@@ -222,8 +220,7 @@ public final class Setup {
       Built built =
           staged.build(
               ref -> {
-                throw Problem.of(
-                        ErrorCode.RECIPE_INVALID, "the base template is built upon " + ref)
+                throw Problem.of(ErrorCode.RECIPE_INVALID, "the base template is built upon " + ref)
                     .remedy("Let it start from a Debian release.")
                     .toException();
               },

@@ -32,7 +32,8 @@ final class Vmlinux {
 
   private Vmlinux() {}
 
-  /// Writes the kernel beside others in a directory, named by the bzImage's hash, unless it is there.
+  /// Writes the kernel beside others in a directory, named by the bzImage's hash, unless it is
+  /// there.
   ///
   /// @throws dev.space.core.error.SpaceException PREREQUISITE_MISSING when the kernel is damaged or
   ///   compressed in another way

@@ -100,7 +100,8 @@ final class YamlMap {
 
   private String scalar(String key, Node node, int charsMax) {
     if (!(node instanceof ScalarNode scalar)) {
-      throw fault(key, "must be a text");
+      throw fault(
+          file, lineOf(node), nested(key), "must be a text; put it in quotes if it has ': '");
     }
     if (scalar.getValue().length() > charsMax) {
       throw fault(key, "is longer than " + charsMax + " characters");

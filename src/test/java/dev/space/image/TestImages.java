@@ -7,11 +7,8 @@ import dev.space.host.Commands.Command;
 import dev.space.host.Commands.Finished;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.HashMap;
@@ -31,7 +28,6 @@ import java.util.stream.Stream;
 /// ```
 public final class TestImages {
 
-  private static final Object LOCK = new Object();
   private static final Commands COMMANDS = new Commands(System.getenv());
 
   private TestImages() {}
@@ -44,13 +40,7 @@ public final class TestImages {
   }
 
   public static BootFiles boot() {
-    return once(
-        () -> {
-          KernelStore kernels = new KernelStore(data(), COMMANDS);
-          GuestKernel kernel =
-              kernels.installed().orElseGet(() -> kernels.fetch(TestImages::report));
-          return new BootImages(data()).prepare(kernel, agent());
-        });
+    return setup().boot();
   }
 
   /// The base template's root image.
@@ -60,32 +50,21 @@ public final class TestImages {
 
   /// The base template's digest, which [#images] knows.
   public static String digest() {
-    return once(
-        () -> {
-          Path known = data().resolve("base-" + recipeHash() + ".digest");
-          if (Files.exists(known)) {
-            String digest = Files.readString(known).strip();
-            if (new TemplateStore(data()).built(digest).isPresent()) {
-              return digest;
-            }
-          }
-          TemplateStore store = new TemplateStore(data());
-          store.sweep();
-          ImageBuilder builder = new ImageBuilder(store, data(), COMMANDS, Optional.empty());
-          try (TemplateBuilder.Staged staged = builder.stage(Path.of("templates/base"))) {
-            String digest =
-                staged
-                    .build(
-                        ref -> {
-                          throw new IllegalStateException("base is built upon nothing");
-                        },
-                        log())
-                    .digest();
-            Files.writeString(known, digest + "\n");
-            return digest;
-          }
-        });
+    return setup().base().digest();
   }
+
+  private static synchronized Setup.Ready setup() {
+    if (ready.isEmpty()) {
+      TemplateStore store = new TemplateStore(data());
+      ImageBuilder builder = new ImageBuilder(store, data(), COMMANDS, Optional.empty());
+      Setup.Parts parts =
+          new Setup.Parts(data(), Optional.empty(), agent(), Path.of("templates/base"));
+      ready = Optional.of(new Setup(parts, COMMANDS, store, builder).run(log()));
+    }
+    return ready.get();
+  }
+
+  private static Optional<Setup.Ready> ready = Optional.empty();
 
   public static TemplateImages images() {
     return new TemplateStore(data());
@@ -96,43 +75,45 @@ public final class TestImages {
   }
 
   /// This checkout's agent, built when it is older than its sources.
-  public static Path agent() {
-    return once(
-        () -> {
-          Path agent = Path.of("agent/bin/agent").toAbsolutePath();
-          if (!Files.exists(agent)
-              || newestSource().compareTo(Files.getLastModifiedTime(agent)) > 0) {
-            report("building the guest agent");
-            Map<String, String> env = new HashMap<>();
-            System.getenv()
-                .forEach(
-                    (k, v) -> {
-                      if (k.startsWith("GO") || k.startsWith("SSL_")) {
-                        env.put(k, v);
-                      }
-                    });
-            env.put("CGO_ENABLED", "0");
-            env.put("PATH", System.getenv("PATH") + ":/usr/local/go/bin");
-            Commands go = new Commands(withGo());
-            Finished built =
-                go.run(
-                    Command.of(
-                            Duration.ofMinutes(5),
-                            "go",
-                            "build",
-                            "-trimpath",
-                            "-ldflags=-s -w",
-                            "-o",
-                            "bin/agent",
-                            ".")
-                        .in(Path.of("agent").toAbsolutePath())
-                        .env(env));
-            if (!built.ok()) {
-              throw new IllegalStateException("the agent doesn't build: " + built.said());
-            }
-          }
-          return agent;
-        });
+  public static synchronized Path agent() {
+    Path agent = Path.of("agent/bin/agent").toAbsolutePath();
+    try {
+      if (!Files.exists(agent) || newestSource().compareTo(Files.getLastModifiedTime(agent)) > 0) {
+        report("building the guest agent");
+        build();
+      }
+      return agent;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void build() {
+    Map<String, String> env = new HashMap<>(Map.of("CGO_ENABLED", "0"));
+    System.getenv()
+        .forEach(
+            (name, value) -> {
+              if (name.startsWith("GO") || name.startsWith("SSL_")) {
+                env.put(name, value);
+              }
+            });
+    Finished built =
+        new Commands(withGo())
+            .run(
+                Command.of(
+                        Duration.ofMinutes(5),
+                        "go",
+                        "build",
+                        "-trimpath",
+                        "-ldflags=-s -w",
+                        "-o",
+                        "bin/agent",
+                        ".")
+                    .in(Path.of("agent").toAbsolutePath())
+                    .env(env));
+    if (!built.ok()) {
+      throw new IllegalStateException("the agent doesn't build: " + built.said());
+    }
   }
 
   private static Map<String, String> withGo() {
@@ -152,42 +133,6 @@ public final class TestImages {
       return newest;
     }
   }
-
-  private static String recipeHash() throws IOException {
-    return Digests.ofFile(Path.of("templates/base/template.yaml")).substring(0, 16);
-  }
-
-  private interface Making<T> {
-    T make() throws IOException;
-  }
-
-  /// One maker at a time, in this JVM and in others.
-  private static <T> T once(Making<T> making) {
-    synchronized (LOCK) {
-      try {
-        if (depth++ > 0) {
-          return making.make();
-        }
-        Files.createDirectories(data());
-        try (FileChannel channel =
-            FileChannel.open(
-                data().resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-          FileLock lock = channel.lock();
-          try {
-            return making.make();
-          } finally {
-            lock.release();
-          }
-        }
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      } finally {
-        depth--;
-      }
-    }
-  }
-
-  private static int depth;
 
   private static void report(String step) {
     System.err.println("test images: " + step);

@@ -41,8 +41,7 @@ public final class BuildLogs {
     try {
       Files.createDirectories(directory);
       forgetOld();
-      Writer writer =
-          new Writer(operationId, Files.newBufferedWriter(file(operationId)), progress);
+      Writer writer = new Writer(operationId, Files.newBufferedWriter(file(operationId)), progress);
       open.put(operationId, writer);
       return writer;
     } catch (IOException e) {
@@ -111,12 +110,11 @@ public final class BuildLogs {
     }
   }
 
-  /// Gives the lines after line `after`, then those that come, until the build is over or the thread
-  /// is interrupted.
+  /// Gives the lines after line `after`, then those that come, until the build is over or the
+  /// thread is interrupted.
   ///
   /// @param over whether the operation has ended; may wait a moment for that
-  void follow(
-      String operationId, long after, BooleanSupplier over, TemplateService.LogSink sink) {
+  void follow(String operationId, long after, BooleanSupplier over, TemplateService.LogSink sink) {
     long at = Math.max(0, after);
     while (!Thread.currentThread().isInterrupted()) {
       Optional<Writer> writer = Optional.ofNullable(open.get(operationId));

@@ -45,8 +45,8 @@ public final class TemplateService {
     this.logs = logs;
   }
 
-  /// Builds a template from a recipe directory that comes as a tar stream. A recipe that is wrong is
-  /// refused here; the operation's result is the digest.
+  /// Builds a template from a recipe directory that comes as a tar stream. A recipe that is wrong
+  /// is refused here; the operation's result is the digest.
   ///
   /// @throws SpaceException RECIPE_INVALID, BODY_TOO_LARGE, MALFORMED_BODY
   public Operation build(

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.core.template;
+
+import org.jspecify.annotations.NullMarked;

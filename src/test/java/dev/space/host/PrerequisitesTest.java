@@ -1,0 +1,84 @@
+package dev.space.host;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.space.core.error.Problem;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PrerequisitesTest {
+
+  @TempDir private Path dir;
+
+  private void tool(String name, String says) throws IOException {
+    Path path = Files.createDirectories(dir.resolve("bin")).resolve(name);
+    Files.writeString(path, "#!/bin/sh\necho '" + says + "'\n");
+    Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+
+  private List<Prerequisite> look(Path data) {
+    Commands commands = new Commands(Map.of("PATH", dir.resolve("bin").toString()), List.of());
+    return new Prerequisites(commands, data, dir.resolve("root")).look();
+  }
+
+  private static Prerequisite named(List<Prerequisite> all, String name) {
+    return all.stream().filter(p -> p.name().equals(name)).findFirst().orElseThrow();
+  }
+
+  @Test
+  @DisplayName(
+      "behaviour 45: one message names all that is missing and the command that installs it")
+  void oneMessageForAll() throws IOException {
+    tool("apt-get", "");
+    tool("dpkg-deb", "");
+    tool("mke2fs", "mke2fs 1.42.13 (17-May-2015)");
+    tool("qemu-system-x86_64", "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)");
+    List<Prerequisite> all = look(dir.resolve("data"));
+    assertThat(named(all, "qemu-system-x86_64").state()).isEqualTo(Prerequisite.State.OK);
+    assertThat(named(all, "qemu-system-x86_64").found()).contains("7.2.22");
+    assertThat(named(all, "mke2fs").found()).contains("1.42.13").contains("1.46");
+    Problem problem = Prerequisite.problem(all).orElseThrow();
+    assertThat(problem.detail()).contains("mke2fs", "mmdebstrap", "tar");
+    assertThat(problem.remedy().orElseThrow())
+        .contains("apt-get install -y --no-install-recommends coreutils e2fsprogs mmdebstrap tar");
+  }
+
+  @Test
+  void aPathTooLongForSocketsIsRefusedWithTheFigure() {
+    Prerequisite found = named(look(dir.resolve("d".repeat(100))), "data directory");
+    assertThat(found.state()).isEqualTo(Prerequisite.State.MISSING);
+    assertThat(found.remedy().orElseThrow()).contains("bytes shorter");
+  }
+
+  @Test
+  void aDataDirectoryThatIsAFileIsRefused() throws IOException {
+    Path file = Files.writeString(dir.resolve("file"), "");
+    assertThat(named(look(file), "data directory").state()).isEqualTo(Prerequisite.State.MISSING);
+  }
+
+  @Test
+  void theMachineIsReadFromItsFiles() throws IOException {
+    Path root = dir.resolve("root");
+    Files.createDirectories(root.resolve("proc"));
+    Files.writeString(root.resolve("proc/meminfo"), "MemTotal: 9 kB\nMemAvailable: 1000000 kB\n");
+    Files.createDirectories(root.resolve("sys/fs/cgroup"));
+    Files.writeString(root.resolve("sys/fs/cgroup/cgroup.controllers"), "cpuset cpu io memory\n");
+    List<Prerequisite> all = look(dir.resolve("data"));
+    assertThat(named(all, "free memory").state()).isEqualTo(Prerequisite.State.WARN);
+    assertThat(named(all, "cgroup v2").state()).isEqualTo(Prerequisite.State.OK);
+    assertThat(named(all, "/dev/kvm").state()).isEqualTo(Prerequisite.State.WARN);
+  }
+
+  @Test
+  void aHostWithoutCgroupsIsWarnedNotRefused() {
+    assertThat(named(look(dir.resolve("data")), "cgroup v2").state())
+        .isEqualTo(Prerequisite.State.WARN);
+  }
+}
