@@ -1,5 +1,8 @@
 package dev.space.api;
 
+import dev.space.core.template.BuildLogs;
+import dev.space.core.error.Problem;
+import dev.space.core.error.ErrorCode;
 import dev.space.core.Ids;
 import dev.space.core.Samples;
 import dev.space.core.access.ApiKeys;
@@ -82,7 +85,14 @@ final class ApiFixture implements AutoCloseable {
                 sandboxes,
                 operations,
                 sessions,
-                new TemplateService(),
+                new TemplateService(
+                    ledger,
+                    operations,
+                    recipe -> {
+                      throw Problem.of(ErrorCode.NOT_SUPPORTED, "no builds here").toException();
+                    },
+                    node,
+                    new BuildLogs(root.resolve("builds"))),
                 new SnapshotService(ledger, node),
                 events,
                 node),
