@@ -7,6 +7,7 @@ public final class NativeApi {
   private NativeApi() {}
 
   public static Router router(ApiServices services, ApiSettings settings, ServiceMetrics metrics) {
+    metrics.sandboxes(services.sandboxes()::counts);
     var doors = new Doors(services.keys());
     Router.Builder routes = Router.builder();
     new SandboxHandlers(services.sandboxes(), doors).addTo(routes);

@@ -2,6 +2,7 @@ package dev.space.api;
 
 import dev.space.core.event.LifecycleEvent;
 import dev.space.core.node.NodeRuntime;
+import dev.space.core.sandbox.SandboxState;
 import dev.space.http.RequestObserver;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
@@ -13,8 +14,10 @@ import io.prometheus.metrics.model.snapshots.Unit;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
+import java.util.function.Supplier;
 
 /// Counters of the service in Prometheus' text format. Labels come from fixed sets, never from
 /// callers: no tenant can see another's names in them, and their number is bounded.
@@ -84,6 +87,17 @@ public final class ServiceMetrics implements RequestObserver {
   /// Where the number of open requests comes from, once the server is up.
   public void openRequests(IntSupplier count) {
     open.set(count);
+  }
+
+  /// Where the number of sandboxes in each state comes from.
+  public void sandboxes(Supplier<Map<SandboxState, Long>> counts) {
+    GaugeWithCallback.builder()
+        .name("space_sandboxes")
+        .help("Sandboxes of all projects, by state.")
+        .labelNames("state")
+        .callback(
+            callback -> counts.get().forEach((state, count) -> callback.call(count, state.wire())))
+        .register(registry);
   }
 
   /// Counts a lifecycle event; made for `EventService.listen`.

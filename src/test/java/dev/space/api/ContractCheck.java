@@ -44,16 +44,25 @@ public final class ContractCheck {
   /// One answer as it was received; the body is empty for streams.
   public record Received(int status, Map<String, String> headers, byte[] body) {}
 
-  /// All operations as `METHOD /template`.
-  public Set<String> operations() {
+  /// The control plane's operations as `METHOD /template`.
+  public Set<String> controlPlane() {
+    return operations(false);
+  }
+
+  /// The operations that name the data plane as their server.
+  public Set<String> dataPlane() {
+    return operations(true);
+  }
+
+  private Set<String> operations(boolean data) {
     var all = new TreeSet<String>();
     contract
         .path("paths")
         .forEachEntry(
             (path, item) ->
                 item.forEachEntry(
-                    (method, _) -> {
-                      if (METHODS.contains(method)) {
+                    (method, operation) -> {
+                      if (METHODS.contains(method) && operation.has("servers") == data) {
                         all.add(method.toUpperCase(Locale.ROOT) + " " + path);
                       }
                     }));

@@ -276,6 +276,36 @@ class ProtocolTest {
   }
 
   @Test
+  void aClientThatNeverEndsItsHeadIsLetGo() throws Exception {
+    try (RawClient client = server.client()) {
+      String answer = client.send("GET /hello HTTP/1.1\r\nHost:").readAll();
+      assertThat(answer)
+          .satisfiesAnyOf(
+              a -> assertThat(a).isEmpty(), a -> assertThat(a).startsWith("HTTP/1.1 4"));
+    }
+  }
+
+  @Test
+  void requestsAreSentTheirWayByHost() throws Exception {
+    Handler ports = e -> e.send("text/plain", "port".getBytes(StandardCharsets.UTF_8));
+    Handler api = e -> e.send("text/plain", "api".getBytes(StandardCharsets.UTF_8));
+    try (var byHost =
+            new TestServer(
+                new HostDispatch(
+                    name ->
+                        name.endsWith(".box.test")
+                            ? java.util.Optional.of(ports)
+                            : java.util.Optional.empty(),
+                    api));
+        RawClient client = byHost.client()) {
+      client.send("GET / HTTP/1.1\r\nHost: 80-X.Box.test:8701\r\n\r\n");
+      assertThat(client.readAnswer()).endsWith("port");
+      client.send("GET / HTTP/1.1\r\nHost: [::1]:8701\r\n\r\n");
+      assertThat(client.readAnswer()).endsWith("api");
+    }
+  }
+
+  @Test
   void theHostIsAsTheClientSaid() throws Exception {
     assertThat(ask("GET /host HTTP/1.1\r\nHost: 80-abc.sandbox.test:8701\r\n\r\n"))
         .endsWith("{\"host\":\"80-abc.sandbox.test:8701\"}");
