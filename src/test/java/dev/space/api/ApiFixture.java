@@ -74,7 +74,8 @@ final class ApiFixture implements AutoCloseable {
             new DiskOutputLogs(root.resolve("sessions"), LogBounds.DEFAULT),
             new AttachmentToken(new byte[AttachmentToken.KEY_BYTES]),
             clock,
-            ids);
+            ids,
+            java.time.Duration.ofHours(1));
     var keys = new ApiKeys(store, ids, random, clock);
     var metrics = new ServiceMetrics(node);
     events.listen(metrics::count);
