@@ -279,11 +279,9 @@ class SandboxTimersTest {
           Thread.ofVirtual()
               .start(
                   () -> {
-                    long n = 0;
-                    while (busy.get()) {
-                      n = n * 31 + 7;
-                      if (n % 1_000 == 0) {
-                        Thread.yield();
+                    for (long n = 0; busy.get(); n++) {
+                      if (n % 10_000 == 0) {
+                        Thread.yield(); // as every call to the store or a node would
                       }
                     }
                   }));
