@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/// A connection to a port in the guest as one two-way call.
+/// A connection to a port in the guest as one two-way call. Either direction ends on its own.
 final class GrpcTunnel implements Guest.Tunnel {
 
   private static final int CHUNK_BYTES = 64 * 1024;
@@ -33,7 +33,7 @@ final class GrpcTunnel implements Guest.Tunnel {
       call.close();
       throw GuestErrors.broken("the tunnel does not begin with an empty chunk").toException();
     }
-    in = new MessageInput<>(call, Chunk::getData);
+    in = new MessageInput<>(call, Chunk::getData, Chunk::getEof);
   }
 
   @Override

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// The bytes of a streaming answer. Closing it cancels the call.
@@ -11,12 +12,19 @@ final class MessageInput<P> extends InputStream {
 
   private final Exchange<?, P> call;
   private final Function<P, ByteString> bytesOf;
+  private final Predicate<P> last;
   private ByteBuffer current = ByteBuffer.allocate(0);
   private boolean over;
 
   MessageInput(Exchange<?, P> call, Function<P, ByteString> bytesOf) {
+    this(call, bytesOf, _ -> false);
+  }
+
+  /// @param last tells the message after whose bytes the stream ends though the call goes on
+  MessageInput(Exchange<?, P> call, Function<P, ByteString> bytesOf, Predicate<P> last) {
     this.call = call;
     this.bytesOf = bytesOf;
+    this.last = last;
   }
 
   @Override
@@ -37,6 +45,7 @@ final class MessageInput<P> extends InputStream {
         return -1;
       }
       current = bytesOf.apply(message).asReadOnlyByteBuffer();
+      over = last.test(message);
     }
     int n = Math.min(length, current.remaining());
     current.get(bytes, offset, n);

@@ -55,7 +55,7 @@ record CommandLine(
     add(a, "-name", "space,process=space-vm", "-pidfile", pidFile(spec.directory()).toString());
     add(a, "-M", "q35,smm=off,sata=off,usb=off,vmport=off,dump-guest-core=off,memory-backend=mem");
     if (kvm) {
-      add(a, "-accel", "kvm", "-cpu", "host,migratable=off");
+      add(a, "-accel", "kvm", "-cpu", "host");
     } else {
       add(a, "-accel", "tcg,thread=multi", "-cpu", "max");
     }
