@@ -21,6 +21,10 @@ final class Calls {
   /// How long after a lost link the end of its VM may become known.
   private static final long EXIT_GRACE_MILLIS = 300;
 
+  /// A chunk has at most 64 KiB, an entry its attributes beside; bounds what a hostile guest can
+  /// make a stream hold to this times [Exchange#WINDOW].
+  private static final int STREAMED_MESSAGE_BYTES_MAX = 256 * 1024;
+
   private final LinkChannel channel;
   private final CompletableFuture<VmExit> exit;
 
@@ -42,7 +46,8 @@ final class Calls {
 
   /// A call that streams in either direction and lasts as long as it wants.
   <Q, P> Exchange<Q, P> open(MethodDescriptor<Q, P> method) {
-    return new Exchange<>(channel.grpc(), method, CallOptions.DEFAULT, this::error);
+    CallOptions options = CallOptions.DEFAULT.withMaxInboundMessageSize(STREAMED_MESSAGE_BYTES_MAX);
+    return new Exchange<>(channel.grpc(), method, options, this::error);
   }
 
   <Q, P> Exchange<Q, P> open(MethodDescriptor<Q, P> method, Q request) {

@@ -29,6 +29,7 @@ public final class ChangeFile {
   private static final int IN_STATE = 1;
 
   private static final int HEADER_BYTES = 40;
+  private static final int FLAGS_OFFSET = 12;
   private static final int RUN_BYTES = 16;
   private static final int TRAILER_BYTES = 4;
   private static final int BUFFER_BYTES = 256 * 1024;
@@ -97,6 +98,14 @@ public final class ChangeFile {
     try (Out out = new Out(file)) {
       out.header(memoryBytes, IN_STATE, 0, 0);
       out.end();
+    }
+  }
+
+  /// Whether the state file holds the memory, so that there is nothing to put in place.
+  public static boolean isInState(Path file) throws IOException {
+    try (In in = new In(file)) {
+      return in.size == HEADER_BYTES + TRAILER_BYTES
+          && (in.need(HEADER_BYTES).getInt(FLAGS_OFFSET) & IN_STATE) != 0;
     }
   }
 

@@ -144,6 +144,9 @@ public record ProcessMemory(long pid, long bytes, List<Part> parts) {
   /// Writes the pages of a change file into the process. The guest must not run meanwhile, and must
   /// never run when this fails.
   public void load(Path file) throws IOException {
+    if (ChangeFile.isInState(file)) {
+      return;
+    }
     try (FileChannel mem = open("mem", StandardOpenOption.WRITE)) {
       ChangeFile.apply(
           file,

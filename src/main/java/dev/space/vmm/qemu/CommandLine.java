@@ -24,7 +24,7 @@ record CommandLine(
   static final String CONSOLE = "console";
   static final int CONSOLE_BYTES = 64 * 1024;
 
-  /// Why each is there: docs/decisions.md, "How the guest's kernel is started".
+  /// Why each is there: docs/decisions.md, "The guest kernel.s arguments".
   private static final String KERNEL_ARGUMENTS =
       "console=ttyS0 quiet panic=-1 reboot=t no_timer_check random.trust_cpu=on"
           + " tsc=reliable space.link=virtio:space.agent";
