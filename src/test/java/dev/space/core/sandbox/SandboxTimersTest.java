@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -280,8 +281,10 @@ class SandboxTimersTest {
               .start(
                   () -> {
                     for (long n = 0; busy.get(); n++) {
-                      if (n % 10_000 == 0) {
-                        Thread.yield(); // as every call to the store or a node would
+                      if (n % 1_000_000 == 0) {
+                        // As every call to the store or a node does. Spinning threads that only
+                        // yield would starve all that platform threads start.
+                        LockSupport.parkNanos(100_000);
                       }
                     }
                   }));
