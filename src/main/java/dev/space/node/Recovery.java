@@ -6,6 +6,7 @@ import dev.space.core.node.NodeRuntime.Recovered;
 import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmIdentity;
 import dev.space.core.vm.VmSpec;
+import dev.space.host.ProcessIdentity;
 import dev.space.node.VmEntry.State;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -26,6 +27,8 @@ import org.slf4j.LoggerFactory;
 final class Recovery {
 
   private static final Logger log = LoggerFactory.getLogger(Recovery.class);
+
+  private static final Duration KILL_DEADLINE = Duration.ofSeconds(10);
 
   private final Workbench bench;
   private final Snapshots snapshots;
@@ -118,11 +121,12 @@ final class Recovery {
     machine.entry(entry);
     machine.adoption(Watch.same(spec.adoption()));
     Optional<Vm> vm = process.flatMap(identity -> adopt(machine, entry, identity));
-    vm.ifPresent(
-        found -> {
-          machine.vm(found);
-          bench.admission().force(machine, entry.resources());
-        });
+    if (vm.isPresent()) {
+      machine.vm(vm.get());
+      bench.admission().force(machine, entry.resources());
+    } else {
+      process.ifPresent(Recovery::kill);
+    }
     switch (entry.state()) {
       case BASE, WARM, CREATING, DELETING -> remove(machine);
       case RUNNING -> keepRunning(machine, end);
@@ -268,9 +272,23 @@ final class Recovery {
               dev.space.core.template.Resources.DEFAULT,
               directory.resolve("root.img"),
               directory.resolve("disk.img"));
-      bench.vmm().adopt(spec, process).ifPresent(Vm::kill);
+      Optional<Vm> vm = bench.vmm().adopt(spec, process);
+      if (vm.isPresent()) {
+        vm.get().kill();
+      } else {
+        kill(process);
+      }
     } catch (RuntimeException e) {
       log.error("VM process {} could not be ended", process.pid(), e);
+    }
+  }
+
+  /// Ends a VM process that no longer answers to its driver.
+  private static void kill(VmIdentity process) {
+    ProcessIdentity identity = new ProcessIdentity(process.pid(), process.startTicks());
+    identity.kill();
+    if (!identity.awaitGone(KILL_DEADLINE)) {
+      log.error("VM process {} is still there after it was killed", process.pid());
     }
   }
 }

@@ -30,6 +30,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 
 /// A simulated host, a data directory and one node after another on them.
 final class Bed {
@@ -84,6 +85,25 @@ final class Bed {
         new Node(settings, host.vmm(), host.connector(), images, new SimulatedDisks(), failPoints);
     node.onExit((id, exit) -> ended.add(new Ended(id, exit)));
     return node;
+  }
+
+  /// Waits until nothing changes any more: what a dead daemon had begun is over.
+  void settle() {
+    Set<String> before = tree("");
+    Awaitility.await()
+        .pollInterval(Duration.ofMillis(20))
+        .until(
+            new java.util.concurrent.Callable<Boolean>() {
+              private Set<String> last = before;
+
+              @Override
+              public Boolean call() {
+                Set<String> now = tree("");
+                boolean same = now.equals(last);
+                last = now;
+                return same;
+              }
+            });
   }
 
   static String id() {
@@ -163,6 +183,9 @@ final class Bed {
     try (Stream<Path> all = Files.walk(root)) {
       return all.map(path -> root.relativize(path).toString())
           .collect(Collectors.toCollection(TreeSet::new));
+    } catch (java.io.UncheckedIOException e) {
+      // It changed while it was read.
+      return Set.of(String.valueOf(System.nanoTime()));
     } catch (IOException e) {
       throw new AssertionError(e);
     }

@@ -11,7 +11,7 @@ final class Crashes implements FailPoints {
     private static final long serialVersionUID = 1;
 
     Death(Point point) {
-      super("died at " + point, null, false, false);
+      super("died at " + point);
     }
   }
 

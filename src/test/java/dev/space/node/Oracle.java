@@ -6,11 +6,15 @@ import dev.space.core.node.LaunchSpec;
 import dev.space.core.node.NodeRuntime.Progress;
 import dev.space.core.node.NodeRuntime.Recovered;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /// What must be true of a node, whatever happened. It plays the store: it knows which sandboxes
@@ -28,10 +32,13 @@ final class Oracle {
   /// @param content what its file holds
   record Box(LaunchSpec spec, Set<State> may, String content) {}
 
+  /// Content of a sandbox whose write was under way when the daemon died.
+  private static final String UNKNOWN = "?";
+
   private final Bed bed;
-  final Map<String, Box> boxes = new TreeMap<>();
-  final Set<String> snapshots = new TreeSet<>();
-  private int contents;
+  final Map<String, Box> boxes = new ConcurrentSkipListMap<>();
+  final Set<String> snapshots = new ConcurrentSkipListSet<>();
+  private final AtomicInteger contents = new AtomicInteger();
 
   Oracle(Bed bed) {
     this.bed = bed;
@@ -50,6 +57,20 @@ final class Oracle {
     boxes.put(id, new Box(box.spec(), EnumSet.of(first, rest), box.content()));
   }
 
+  /// The sandboxes that one of several clients looks after.
+  List<String> share(int client, int clients) {
+    return boxes.keySet().stream()
+        .filter(id -> Math.floorMod(id.hashCode(), clients) == client)
+        .toList();
+  }
+
+  Optional<String> anySnapshot(Random random) {
+    List<String> all = List.copyOf(snapshots);
+    return all.isEmpty() || random.nextBoolean()
+        ? Optional.empty()
+        : Optional.of(all.get(random.nextInt(all.size())));
+  }
+
   /// Makes a sandbox and gives it content of its own.
   String create(Node node, Optional<String> snapshot) {
     String id = Bed.id();
@@ -58,7 +79,7 @@ final class Oracle {
             .<LaunchSpec.Source>map(LaunchSpec.Source.Snapshot::new)
             .orElse(new LaunchSpec.Source.Template(Bed.TEMPLATE));
     LaunchSpec spec = Bed.spec(id, source);
-    boxes.put(id, new Box(spec, EnumSet.of(State.ABSENT, State.RUNNING), ""));
+    boxes.put(id, new Box(spec, EnumSet.of(State.ABSENT, State.RUNNING), UNKNOWN));
     node.create(spec, Progress.NONE);
     set(id, State.RUNNING);
     write(node, id);
@@ -66,9 +87,10 @@ final class Oracle {
   }
 
   void write(Node node, String id) {
-    String content = "content " + contents++ + " of " + id;
-    Bed.sh(node, id, "echo " + content + " > /root/own");
+    String content = "content " + contents.getAndIncrement() + " of " + id;
     Box box = box(id);
+    boxes.put(id, new Box(box.spec(), box.may(), UNKNOWN));
+    Bed.sh(node, id, "echo " + content + " > /root/own");
     boxes.put(id, new Box(box.spec(), box.may(), content + "\n"));
   }
 
@@ -97,6 +119,9 @@ final class Oracle {
   }
 
   void snapshot(Node node, String id, String name) {
+    if (snapshots.contains(name)) {
+      return;
+    }
     node.snapshot(id, name);
     snapshots.add(name);
   }
@@ -142,8 +167,12 @@ final class Oracle {
         assertThat(bed.vm(directory).resolve("saved")).doesNotExist();
       }
       if (state(entry.getKey()) == State.RUNNING) {
-        assertThat(Bed.sh(node, entry.getKey(), "cat /root/own; echo $SANDBOX"))
-            .isEqualTo(entry.getValue().content() + entry.getKey() + "\n");
+        String own = Bed.sh(node, entry.getKey(), "cat /root/own; echo $SANDBOX");
+        if (entry.getValue().content().equals(UNKNOWN)) {
+          assertThat(own).endsWith(entry.getKey() + "\n");
+        } else {
+          assertThat(own).isEqualTo(entry.getValue().content() + entry.getKey() + "\n");
+        }
       }
     }
     assertThat(bed.processes()).as("VM processes").isEqualTo(alive);
