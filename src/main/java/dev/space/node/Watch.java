@@ -58,7 +58,9 @@ final class Watch {
   }
 
   private boolean has(Machine machine, Vm vm) {
-    return !closing && machine.vm().filter(vm::equals).isPresent();
+    return !closing
+        && !machine.cancelled().isDone()
+        && machine.vm().filter(vm::equals).isPresent();
   }
 
   private void ended(Machine machine, Vm vm, VmExit exit) {
@@ -67,7 +69,7 @@ final class Watch {
     }
     machine.lane().lock();
     try {
-      if (has(machine, vm) && !machine.cancelled().isDone()) {
+      if (has(machine, vm)) {
         over(machine, exit);
       }
     } catch (RuntimeException e) {

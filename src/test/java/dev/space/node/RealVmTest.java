@@ -82,7 +82,7 @@ class RealVmTest {
   }
 
   @Test
-  void realSandboxesLiveSleepForkAndSurviveTheDaemon() {
+  void realSandboxesLiveSleepAndFork() {
     LaunchSpec.Source template = new LaunchSpec.Source.Template(TestImages.digest());
     Node node = node(dir, vmm);
     LaunchSpec a = spec("aaaaaaaaaaaaaaaaaaaa", template);
@@ -127,7 +127,8 @@ class RealVmTest {
       node.delete(one.sandboxId());
     }
     node.target(TestImages.digest(), SHAPE, 0);
-    assertThat(vmm.running(dir.resolve("vms"))).isEmpty();
+    org.awaitility.Awaitility.await().until(() -> vmm.running(dir.resolve("vms")).isEmpty());
+    org.awaitility.Awaitility.await().until(() -> Bed.names(dir.resolve("vms")).isEmpty());
     assertThat(Bed.names(dir.resolve("vms"))).isEmpty();
   }
 
