@@ -34,20 +34,13 @@ import org.eclipse.jetty.util.Blocker;
 import org.eclipse.jetty.util.Callback;
 import org.jspecify.annotations.Nullable;
 
-final class JettyExchange implements Exchange {
+/// The answer's half of an exchange, and its end.
+final class JettyExchange extends JettyRequest {
   private final RootHandler root;
-  private final String listener;
-  private final String requestId;
-  private final Request request;
   private final Response response;
   private final Callback callback;
   private final Map<String, String> errorHeaders = new LinkedHashMap<>();
 
-  private Map<String, String> variables = Map.of();
-  private String route = "none";
-  private @Nullable Query query;
-  private @Nullable InputStream body;
-  private byte @Nullable [] bodyBytes;
   private @Nullable EventStream events;
   private int status;
   private boolean answered;
@@ -63,157 +56,11 @@ final class JettyExchange implements Exchange {
       Request request,
       Response response,
       Callback callback) {
+    super(listener, requestId, request);
     this.root = root;
-    this.listener = listener;
-    this.requestId = requestId;
-    this.request = request;
     this.response = response;
     this.callback = callback;
     response.getHeaders().put(RequestIds.HEADER, requestId);
-  }
-
-  // -- request
-
-  @Override
-  public String requestId() {
-    return requestId;
-  }
-
-  @Override
-  public String listener() {
-    return listener;
-  }
-
-  @Override
-  public String method() {
-    return request.getMethod();
-  }
-
-  @Override
-  public String rawPath() {
-    String path = request.getHttpURI().getPath();
-    return path == null ? "" : path;
-  }
-
-  @Override
-  public String rawQuery() {
-    String raw = request.getHttpURI().getQuery();
-    return raw == null ? "" : raw;
-  }
-
-  @Override
-  public Query query() {
-    Query parsed = query;
-    if (parsed == null) {
-      parsed = Query.parse(rawQuery());
-      query = parsed;
-    }
-    return parsed;
-  }
-
-  @Override
-  public String pathVariable(String name) {
-    String value = variables.get(name);
-    if (value == null) {
-      throw Problem.of(ErrorCode.INTERNAL, "The route " + route + " has no variable " + name)
-          .toException();
-    }
-    return value;
-  }
-
-  @Override
-  public String protocol() {
-    return request.getConnectionMetaData().getProtocol();
-  }
-
-  @Override
-  public String scheme() {
-    return request.isSecure() ? "https" : "http";
-  }
-
-  @Override
-  public Optional<String> host() {
-    String authority = request.getHttpURI().getAuthority();
-    return authority == null || authority.isEmpty()
-        ? header("Host").filter(h -> !h.isEmpty())
-        : Optional.of(authority);
-  }
-
-  @Override
-  public InetSocketAddress remote() {
-    return (InetSocketAddress) request.getConnectionMetaData().getRemoteSocketAddress();
-  }
-
-  @Override
-  public Optional<String> header(String name) {
-    return Optional.ofNullable(request.getHeaders().get(name));
-  }
-
-  @Override
-  public List<String> headers(String name) {
-    return request.getHeaders().getValuesList(name);
-  }
-
-  @Override
-  public void eachHeader(BiConsumer<String, String> sink) {
-    for (HttpField field : request.getHeaders()) {
-      String value = field.getValue();
-      sink.accept(field.getName(), value == null ? "" : value);
-    }
-  }
-
-  @Override
-  public OptionalLong contentLength() {
-    long length = request.getLength();
-    return length < 0 ? OptionalLong.empty() : OptionalLong.of(length);
-  }
-
-  @Override
-  public boolean hasBody() {
-    return request.getLength() != 0 && !isWithoutBody();
-  }
-
-  private boolean isWithoutBody() {
-    return request.getLength() < 0
-        && request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2
-        && !request.getHeaders().contains(HttpHeader.TRANSFER_ENCODING);
-  }
-
-  @Override
-  public InputStream body() {
-    InputStream in = body;
-    if (in == null) {
-      in = new ClientInput(Content.Source.asInputStream(request));
-      body = in;
-    }
-    return in;
-  }
-
-  @Override
-  public byte[] bodyBytes(int bytesMax) {
-    byte[] bytes = bodyBytes;
-    if (bytes != null && bytes.length <= bytesMax) {
-      return bytes;
-    }
-    if (bytes != null || contentLength().orElse(0) > bytesMax) {
-      throw tooLarge(bytesMax);
-    }
-    try {
-      bytes = body().readNBytes(bytesMax);
-      if (bytes.length == bytesMax && body().read() >= 0) {
-        throw tooLarge(bytesMax);
-      }
-    } catch (IOException e) {
-      throw Problem.of(ErrorCode.CANCELLED, "The body can't be read").toException(e);
-    }
-    bodyBytes = bytes;
-    return bytes;
-  }
-
-  private static SpaceException tooLarge(int bytesMax) {
-    return Problem.of(ErrorCode.BODY_TOO_LARGE, "The body is larger than " + bytesMax + " bytes")
-        .remedy("Send at most " + bytesMax + " bytes.")
-        .toException();
   }
 
   // -- answer
@@ -417,17 +264,9 @@ final class JettyExchange implements Exchange {
     JettyTunnel.open(request, root.streams(), w -> root.runUpgraded(requestId, w), work);
   }
 
-  @Override
-  public void matched(String template, Map<String, String> found) {
-    route = template;
-    variables = found;
-  }
 
   // -- for the root handler
 
-  String route() {
-    return route;
-  }
 
   boolean isOver() {
     return over;
@@ -462,50 +301,10 @@ final class JettyExchange implements Exchange {
     header(RequestIds.HEADER, requestId);
     errorHeaders.forEach(this::header);
     status(errorStatus);
-    if (hasBody()) {
-      drain();
-    }
-  }
-
-  private void drain() {
-    if (contentLength().orElse(0) > root.limits().drainBytesMax()
-        || header("Expect").isPresent() && body == null) {
+    boolean refusedBeforehand = header("Expect").isPresent() && bodyIsUntouched();
+    if (hasBody()
+        && (refusedBeforehand || !UnreadBody.drain(request, root.limits().drainBytesMax()))) {
       header("Connection", "close");
-      return;
-    }
-    long deadline = System.nanoTime() + RootHandler.DRAIN_MILLIS_MAX * 1_000_000;
-
-    int left = root.limits().drainBytesMax();
-    while (left > 0 && System.nanoTime() < deadline) {
-      Content.Chunk chunk = request.read();
-      if (chunk == null) {
-        if (!awaitContent(deadline)) {
-          break;
-        }
-        continue;
-      }
-      if (Content.Chunk.isFailure(chunk)) {
-        break;
-      }
-      left -= chunk.remaining();
-      boolean last = chunk.isLast();
-      chunk.release();
-      if (last) {
-        return;
-      }
-    }
-    header("Connection", "close");
-  }
-
-  private boolean awaitContent(long deadline) {
-    try (Blocker.Runnable arrived = Blocker.runnable()) {
-      request.demand(arrived);
-      arrived.block(
-          Math.max(1, (deadline - System.nanoTime()) / 1_000_000),
-          java.util.concurrent.TimeUnit.MILLISECONDS);
-      return true;
-    } catch (IOException | java.util.concurrent.TimeoutException _) {
-      return false;
     }
   }
 

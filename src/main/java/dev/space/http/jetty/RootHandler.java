@@ -15,7 +15,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -261,5 +260,4 @@ final class RootHandler extends Handler.Abstract {
     void run() throws Exception;
   }
 
-  static final long DRAIN_MILLIS_MAX = TimeUnit.SECONDS.toMillis(2);
 }
