@@ -1,11 +1,10 @@
 package dev.space.api;
 
-import dev.space.core.template.BuildLogs;
-import dev.space.core.error.Problem;
-import dev.space.core.error.ErrorCode;
 import dev.space.core.Ids;
 import dev.space.core.Samples;
 import dev.space.core.access.ApiKeys;
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
 import dev.space.core.event.EventService;
 import dev.space.core.operation.Ledger;
 import dev.space.core.operation.OperationService;
@@ -15,6 +14,7 @@ import dev.space.core.session.FakeHost;
 import dev.space.core.session.SessionService;
 import dev.space.core.snapshot.SnapshotService;
 import dev.space.core.store.Store;
+import dev.space.core.template.BuildLogs;
 import dev.space.core.template.TemplateRef;
 import dev.space.core.template.TemplateService;
 import dev.space.http.Router;
