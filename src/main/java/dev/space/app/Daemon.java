@@ -1,0 +1,200 @@
+package dev.space.app;
+
+import dev.space.api.ApiServices;
+import dev.space.api.ApiSettings;
+import dev.space.api.NativeApi;
+import dev.space.api.ServiceMetrics;
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
+import dev.space.dataplane.DataPlane;
+import dev.space.http.HttpListener;
+import dev.space.http.HttpServer;
+import dev.space.http.RequestIds;
+import dev.space.http.ServerLimits;
+import dev.space.http.jetty.JettyServer;
+import java.io.IOException;
+import java.net.Inet6Address;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/// The service: everything assembled, in the order things start; stopped in the reverse order.
+public final class Daemon implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Daemon.class);
+  private static final Duration STOP_GRACE = Duration.ofSeconds(5);
+  private static final String CONTROL = "control";
+  private static final String DATA = "data";
+
+  private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+  private final CountDownLatch stopped = new CountDownLatch(1);
+  private final String controlUrl;
+  private final String dataUrl;
+  private final boolean keyIsNew;
+
+  private Daemon(SpaceConfig config, Path home, Map<String, String> environment) {
+    try {
+      InstantSource clock = InstantSource.system();
+      var random = new SecureRandom();
+      DataDirectory directory = push(DataDirectory.open(config.dataDir()));
+      Driver driver =
+          switch (config.vmm()) {
+            case AUTO, QEMU -> new Machine(config, home, environment).driver(clock, random);
+            case SIMULATED -> SimulatedMachine.driver(clock, random);
+          };
+      var services = push(new Services(config, driver, clock, random));
+      this.keyIsNew = BootstrapKey.ensure(services.keys(), directory.path());
+      services.recover();
+
+      HttpServer server = serve(config, services, random);
+      push(() -> server.stop(STOP_GRACE));
+      this.controlUrl = url(server.address(CONTROL));
+      this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
+      push(DaemonFile.write(directory.path(), controlUrl, dataUrl));
+      services.fillPools();
+      LOG.info("ready: {} with {}", controlUrl, driver.vmm().isolation().wire());
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /// Starts the service.
+  ///
+  /// @param home the project's folder
+  /// @throws SpaceException PREREQUISITE_MISSING listing all that the machine lacks; CONFLICT when
+  ///   another daemon holds the data directory; whatever else keeps it from starting
+  public static Daemon start(SpaceConfig config, Path home, Map<String, String> environment) {
+    return new Daemon(config, home, environment);
+  }
+
+  private static HttpServer serve(SpaceConfig config, Services services, SecureRandom random) {
+    var metrics = new ServiceMetrics(services.node());
+    services.events().listen(metrics::count);
+    var dataPort = new java.util.concurrent.atomic.AtomicInteger();
+    var settings =
+        new ApiSettings(
+            config.dataUrl(),
+            dataPort::get,
+            Version.current(),
+            services.node().isolation().wire(),
+            Optional::empty);
+    var api =
+        NativeApi.router(
+            new ApiServices(
+                services.keys(),
+                services.sandboxes(),
+                services.operations(),
+                services.sessions(),
+                services.templates(),
+                services.snapshots(),
+                services.events(),
+                services.node()),
+            settings,
+            metrics);
+    var data = new DataPlane(services.sessions(), services, services.keys());
+    HttpServer server =
+        JettyServer.start(
+            List.of(
+                new HttpListener(CONTROL, config.listen(), api),
+                new HttpListener(DATA, config.dataListen(), data.handler())),
+            ServerLimits.DEFAULT,
+            new RequestIds(random),
+            metrics);
+    dataPort.set(server.address(DATA).getPort());
+    metrics.openRequests(server::open);
+    return server;
+  }
+
+  private static String url(InetSocketAddress address) {
+    String host = address.getAddress().getHostAddress();
+    if (address.getAddress().isAnyLocalAddress()) {
+      host = "127.0.0.1";
+    } else if (address.getAddress() instanceof Inet6Address) {
+      host = "[" + host + "]";
+    }
+    return "http://" + host + ":" + address.getPort();
+  }
+
+  private <T extends AutoCloseable> T push(T part) {
+    opened.push(part);
+    return part;
+  }
+
+  /// Where the control plane answers.
+  public String controlUrl() {
+    return controlUrl;
+  }
+
+  /// Where the data plane answers.
+  public String dataUrl() {
+    return dataUrl;
+  }
+
+  /// Whether this start made the bootstrap key, which is then in `api-key` of the data directory.
+  public boolean keyIsNew() {
+    return keyIsNew;
+  }
+
+  /// Blocks until the service was closed.
+  public void awaitStop() throws InterruptedException {
+    stopped.await();
+  }
+
+  /// Refuses new work, tells open streams, lets VMs run on or suspends them as configured, and
+  /// returns when all is closed.
+  @Override
+  public synchronized void close() {
+    while (!opened.isEmpty()) {
+      AutoCloseable part = opened.pop();
+      try {
+        part.close();
+      } catch (Exception e) {
+        LOG.warn("{} did not close cleanly", part.getClass().getSimpleName(), e);
+      }
+    }
+    stopped.countDown();
+  }
+
+  /// Tells the command line on this machine where the daemon is.
+  private record DaemonFile(Path path) implements AutoCloseable {
+
+    static DaemonFile write(Path dataDir, String controlUrl, String dataUrl) {
+      Path path = dataDir.resolve("daemon.json");
+      String json =
+          "{\"control_url\":\"%s\",\"data_url\":\"%s\",\"pid\":%d}\n"
+              .formatted(controlUrl, dataUrl, ProcessHandle.current().pid());
+      try {
+        Path part = dataDir.resolve("daemon.json.partial");
+        Files.writeString(part, json);
+        Files.move(
+            part,
+            path,
+            java.nio.file.StandardCopyOption.ATOMIC_MOVE,
+            java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+        return new DaemonFile(path);
+      } catch (IOException e) {
+        throw Problem.of(ErrorCode.PREREQUISITE_MISSING, path + " can't be written")
+            .because(e.toString())
+            .toException(e);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      Files.deleteIfExists(path);
+    }
+  }
+}

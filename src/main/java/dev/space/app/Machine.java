@@ -1,0 +1,118 @@
+package dev.space.app;
+
+import dev.space.core.error.SpaceException;
+import dev.space.core.template.TemplateBuilder.BuildLog;
+import dev.space.guest.GrpcGuestConnector;
+import dev.space.host.Commands;
+import dev.space.host.FileCopies;
+import dev.space.host.Prerequisite;
+import dev.space.host.Prerequisites;
+import dev.space.host.Processes;
+import dev.space.image.DiskImages;
+import dev.space.image.ImageBuilder;
+import dev.space.image.Setup;
+import dev.space.image.TemplateStore;
+import dev.space.vmm.qemu.QemuSettings;
+import dev.space.vmm.qemu.QemuSettings.Acceleration;
+import dev.space.vmm.qemu.QemuSettings.UserRange;
+import dev.space.vmm.qemu.QemuVmm;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/// The machine the service runs on: what it lacks, how it is prepared, and the driver that it can
+/// carry once it is.
+public final class Machine {
+
+  private final SpaceConfig config;
+  private final Prerequisites prerequisites;
+  private final TemplateStore templates;
+  private final ImageBuilder builder;
+  private final DiskImages disks;
+  private final Setup setup;
+
+  /// @param home the project's folder, with the recipe of the base template
+  public Machine(SpaceConfig config, Path home, java.util.Map<String, String> environment) {
+    this.config = config;
+    var commands = new Commands(environment);
+    Path data = config.dataDir();
+    this.prerequisites = new Prerequisites(commands, data);
+    this.templates = new TemplateStore(data);
+    this.builder =
+        new ImageBuilder(
+            templates, data, commands, Optional.ofNullable(environment.get("SPACE_APT_MIRROR")));
+    this.disks = new DiskImages(data, commands);
+    var kernel =
+        config
+            .boot()
+            .kernel()
+            .flatMap(k -> config.boot().modules().map(m -> new Setup.OwnKernel(k, m)));
+    this.setup =
+        new Setup(
+            new Setup.Parts(data, kernel, config.boot().agent(), home.resolve("templates/base")),
+            commands,
+            templates,
+            builder);
+  }
+
+  /// Everything the service needs, with what was found and what to do about it.
+  public List<Prerequisite> look() {
+    List<Prerequisite> all = new ArrayList<>(prerequisites.look());
+    all.addAll(setup.look());
+    return List.copyOf(all);
+  }
+
+  /// Whether a daemon could start now. Quick.
+  public boolean prepared() {
+    try {
+      return Prerequisite.missingPackages(prerequisites.look()).isEmpty()
+          && setup.ready().isPresent();
+    } catch (SpaceException _) {
+      return false;
+    }
+  }
+
+  /// Installs, fetches and builds what is missing; what is there is left alone.
+  public void setUp(BuildLog log) {
+    setup.install(prerequisites.look(), log);
+    Setup.Ready ready = setup.run(log);
+    log.step(
+        "ready: kernel " + ready.boot().release() + ", base template " + ready.base().digest());
+  }
+
+  /// The driver for real VMs.
+  ///
+  /// @throws SpaceException PREREQUISITE_MISSING with all that is missing and how to get it
+  Driver driver(InstantSource clock, SecureRandom random) {
+    Optional<Setup.Ready> ready = setup.ready();
+    if (ready.isEmpty()) {
+      throw Prerequisite.problem(look())
+          .orElseThrow(() -> new IllegalStateException("not ready, yet nothing is missing"))
+          .toException();
+    }
+    var processes = new Processes(config.dataDir().resolve("tmp"));
+    SpaceConfig.Qemu qemu = config.qemu();
+    boolean root = "root".equals(System.getProperty("user.name"));
+    var settings =
+        new QemuSettings(
+            qemu.binary(),
+            ready.get().boot().kernel(),
+            ready.get().boot().initramfs(),
+            Acceleration.valueOf(qemu.accelerator().toUpperCase(Locale.ROOT)),
+            config.dataDir().resolve("probe"),
+            root
+                ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
+                : Optional.empty());
+    return new Driver(
+        QemuVmm.open(settings, processes),
+        new GrpcGuestConnector(clock, random),
+        templates,
+        new HostDisks(disks, new FileCopies(processes)),
+        builder,
+        ready.get().base());
+  }
+}
