@@ -8,6 +8,7 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.dataplane.DataPlane;
+import dev.space.dataplane.PortTokens;
 import dev.space.http.HttpListener;
 import dev.space.http.HttpServer;
 import dev.space.http.RequestIds;
@@ -58,7 +59,7 @@ public final class Daemon implements AutoCloseable {
       this.keyIsNew = BootstrapKey.ensure(services.keys(), directory.path());
       services.recover();
 
-      HttpServer server = serve(config, services, random);
+      HttpServer server = serve(config, services, clock, random);
       push(() -> server.stop(STOP_GRACE));
       this.controlUrl = url(server.address(CONTROL));
       this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
@@ -80,7 +81,8 @@ public final class Daemon implements AutoCloseable {
     return new Daemon(config, home, environment);
   }
 
-  private static HttpServer serve(SpaceConfig config, Services services, SecureRandom random) {
+  private static HttpServer serve(
+      SpaceConfig config, Services services, InstantSource clock, SecureRandom random) {
     var metrics = new ServiceMetrics(services.node());
     services.events().listen(metrics::count);
     var dataPort = new java.util.concurrent.atomic.AtomicInteger();
@@ -104,7 +106,14 @@ public final class Daemon implements AutoCloseable {
                 services.node()),
             settings,
             metrics);
-    var data = new DataPlane(services.sessions(), services, services.keys());
+    var data =
+        new DataPlane(
+            services.sessions(),
+            services,
+            services.keys(),
+            new PortTokens(services.tokens(), clock),
+            config.portDomain(),
+            clock);
     HttpServer server =
         JettyServer.start(
             List.of(

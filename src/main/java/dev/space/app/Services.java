@@ -28,6 +28,7 @@ import dev.space.store.SqliteStore;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Optional;
 
@@ -47,6 +48,7 @@ final class Services implements SessionHost, AutoCloseable {
   private final OperationService operations;
   private final SnapshotService snapshots;
   private final TemplateService templates;
+  private final AttachmentToken tokens;
   private final SessionService sessions;
 
   Services(SpaceConfig config, Driver driver, InstantSource clock, SecureRandom random) {
@@ -72,15 +74,17 @@ final class Services implements SessionHost, AutoCloseable {
     this.templates =
         new TemplateService(
             ledger, operations, driver.builder(), node, new BuildLogs(data.resolve("logs/builds")));
+    this.tokens = new AttachmentToken(KeyFile.readOrMake(data.resolve("token-key"), random));
     this.sessions =
         new SessionService(
             this,
             store,
             new DiskOutputLogs(
                 data.resolve("sessions"), LogBounds.of(config.sessions().logBytesMax())),
-            new AttachmentToken(KeyFile.readOrMake(data.resolve("token-key"), random)),
+            tokens,
             clock,
-            ids);
+            ids,
+            Duration.ofSeconds(config.sessions().tokenSeconds()));
     sandboxes.listen(this::sandboxChanged);
   }
 
@@ -118,6 +122,7 @@ final class Services implements SessionHost, AutoCloseable {
   void recover() {
     templates.register(
         Caller.DEFAULT_PROJECT, new TemplateRef.Tagged("base", "latest"), driver.base());
+    operations.recover();
     sandboxes.recover();
     sessions.recover();
   }
@@ -157,6 +162,10 @@ final class Services implements SessionHost, AutoCloseable {
 
   TemplateService templates() {
     return templates;
+  }
+
+  AttachmentToken tokens() {
+    return tokens;
   }
 
   SessionService sessions() {
