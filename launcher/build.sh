@@ -55,7 +55,7 @@ build_all() {
   get_maven
   get_go
   step "building the agent" agent.log build_agent
-  step "building the program" build.log run_mvn -ntp package -DskipTests
+  step "building the program" build.log run_mvn -ntp package -Dmaven.test.skip=true
   publish "$made/started"
   rm -rf -- "$made"
 }

@@ -81,9 +81,16 @@ final class ExecCommand implements Callable<Integer>, Main.RunsSession {
   @Override
   public Integer call() {
     Surroundings surroundings = root.surroundings();
+    // What follows the id belongs to the command, so the separator arrives as its first word.
+    boolean separated = argv.size() > 1 && argv.getFirst().equals("--");
     CommandRun run =
         new CommandRun(
-            argv, Environment.of(env, surroundings.env()), cwd, user, stdin || tty, timeout);
+            separated ? argv.subList(1, argv.size()) : argv,
+            Environment.of(env, surroundings.env()),
+            cwd,
+            user,
+            stdin || tty,
+            timeout);
     return tty
         ? new TerminalRun(run, surroundings).runIn(root.api(), id)
         : run.runIn(root.api(), id, surroundings);

@@ -3,6 +3,7 @@ package dev.space.cli;
 import dev.space.app.DataDirectory;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.wire.Endpoint;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,11 +33,42 @@ record Location(Surroundings surroundings, Optional<String> urlFlag, Optional<Pa
 
   /// The URL of a daemon that runs on this machine, by what it wrote; it may have died since.
   Optional<String> localUrl() {
-    Path file = dataDir().resolve("daemon.json");
+    return local("control_url");
+  }
+
+  /// The data plane: `SPACE_DATA_URL`, else what the daemon of this machine wrote, else the port
+  /// after that of the control plane.
+  String dataUrl() {
+    Optional<String> known = surroundings.variable("SPACE_DATA_URL");
+    if (known.isEmpty() && chosenUrl().isEmpty()) {
+      known = local("data_url");
+    }
+    return known.orElseGet(
+        () -> {
+          Endpoint.Tcp control = Endpoint.ofUrl(url());
+          return new Endpoint.Tcp(control.host(), control.port() + 1).toString();
+        });
+  }
+
+  /// Takes back what a service in this process wrote about itself.
+  void forgetLocal() {
+    try {
+      Files.deleteIfExists(daemonFile());
+    } catch (IOException e) {
+      // Whoever reads it finds that nobody answers there.
+    }
+  }
+
+  private Path daemonFile() {
+    return dataDir().resolve("daemon.json");
+  }
+
+  private Optional<String> local(String field) {
+    Path file = daemonFile();
     try {
       JsonNode daemon = Json.read(Files.readString(file));
       long pid = daemon.path("pid").asLong(0);
-      String url = daemon.path("control_url").asString("");
+      String url = daemon.path(field).asString("");
       return !url.isEmpty() && ProcessHandle.of(pid).isPresent()
           ? Optional.of(url)
           : Optional.empty();

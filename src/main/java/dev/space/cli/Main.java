@@ -29,7 +29,12 @@ public final class Main {
   }
 
   static CommandLine commandLine(Surroundings surroundings) {
-    Root root = new Root(surroundings);
+    return commandLine(surroundings, new LocalAssembly(surroundings));
+  }
+
+  /// @param assembly the service as this process can run it
+  static CommandLine commandLine(Surroundings surroundings, Assembly assembly) {
+    Root root = new Root(surroundings, assembly);
     CommandLine line = new CommandLine(root);
     for (Object command : commands(root)) {
       CommandLine one = new CommandLine(command);
@@ -55,9 +60,15 @@ public final class Main {
 
   private static List<Object> commands(Root root) {
     return List.of(
+        new RunCommand(root),
+        new ServeCommand(root),
+        new SetupCommand(root),
+        new DoctorCommand(root),
         new SandboxCommands(root),
         new ExecCommand(root),
         new ShellCommand(root),
+        new CpCommand(root),
+        new PortForwardCommand(root),
         new OpsCommands(root),
         new TemplateCommands(root),
         new SnapshotCommands(root),

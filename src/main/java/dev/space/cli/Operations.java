@@ -35,7 +35,7 @@ final class Operations {
                   + "s",
               poll.plus(MARGIN));
     }
-    progress.close();
+    progress.clear();
     return succeeded(operation);
   }
 

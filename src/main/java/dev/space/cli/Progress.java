@@ -31,9 +31,13 @@ final class Progress implements AutoCloseable {
     }
   }
 
-  /// Takes the line away.
   @Override
-  public synchronized void close() {
+  public void close() {
+    clear();
+  }
+
+  /// Takes the line away.
+  synchronized void clear() {
     if (shown && !last.isEmpty()) {
       err.print(ERASE_LINE);
       err.flush();

@@ -1,6 +1,10 @@
 package dev.space.cli;
 
+import dev.space.app.ConfigReader;
+import dev.space.app.SpaceConfig;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -27,6 +31,7 @@ import picocli.CommandLine.Spec;
 final class Root implements Runnable {
 
   private final Surroundings surroundings;
+  private final Assembly assembly;
 
   @Option(
       names = {"-o", "--output"},
@@ -65,8 +70,28 @@ final class Root implements Runnable {
 
   @Spec private @org.jspecify.annotations.Nullable CommandSpec spec;
 
-  Root(Surroundings surroundings) {
+  Root(Surroundings surroundings, Assembly assembly) {
     this.surroundings = surroundings;
+    this.assembly = assembly;
+  }
+
+  /// The service as this process can run it.
+  Assembly assembly() {
+    return assembly;
+  }
+
+  /// The service's configuration: these flags, the environment, then the file.
+  SpaceConfig config(Optional<Path> file, Map<String, String> flags) {
+    Map<String, String> all = new LinkedHashMap<>(flags);
+    dataDir.ifPresent(dir -> all.put("data_dir", dir.toString()));
+    Optional<Path> chosen = file.or(() -> surroundings.variable("SPACE_CONFIG").map(Path::of));
+    return ConfigReader.read(chosen, surroundings.env(), all, surroundings.home());
+  }
+
+  /// Calls of the data plane.
+  Api dataApi() {
+    Location location = location();
+    return new Api(location.dataUrl(), location.key());
   }
 
   Surroundings surroundings() {

@@ -37,6 +37,7 @@ final class TerminalRun {
 
   private final CommandRun run;
   private final Surroundings surroundings;
+  private Optional<SpaceException> refusal = Optional.empty();
 
   TerminalRun(CommandRun run, Surroundings surroundings) {
     this.run = run;
@@ -125,7 +126,8 @@ final class TerminalRun {
               case Message.Binary(byte[] bytes) -> show(bytes);
               case Message.Text(String text) -> control(Json.read(text));
               case Message.Closed(int code, String reason) ->
-                  throw lost(reason.isEmpty() ? "closed with code " + code : reason);
+                  throw refusal.orElseGet(
+                      () -> lost(reason.isEmpty() ? "closed with code " + code : reason));
             };
         if (status.isPresent()) {
           return status.get();
@@ -142,13 +144,17 @@ final class TerminalRun {
     return Optional.empty();
   }
 
-  private static Optional<Integer> control(JsonNode message) {
+  private Optional<Integer> control(JsonNode message) {
     return switch (message.path("type").asString()) {
       case "exit" ->
           Optional.of(
               new SessionStream.End(message.path("code").asInt(0), message.path("signal").asInt(0))
                   .status());
-      case "error" -> throw Api.problem(message).toException();
+      case "error" -> {
+        // Told at the end if it was one; a resize that came too late is none.
+        refusal = Optional.of(Api.problem(message).toException());
+        yield Optional.empty();
+      }
       default -> Optional.empty();
     };
   }

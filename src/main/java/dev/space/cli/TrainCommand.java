@@ -1,11 +1,15 @@
 package dev.space.cli;
 
+import dev.space.app.ConfigReader;
+import dev.space.app.SpaceConfig;
 import java.io.ByteArrayOutputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -30,16 +34,38 @@ final class TrainCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     Surroundings quiet = quiet(root.surroundings());
-    for (List<String> words :
-        List.of(
-            List.of("--help"),
-            List.of("sandbox", "ls", "--help"),
-            List.of(
-                "sandbox", "ls", "--url", "http://127.0.0.1:1", "--data-dir", scratch.toString()),
-            List.of("no-such-command"))) {
-      Main.run(quiet, words.toArray(String[]::new));
+    Logging.quiet();
+    Map<String, String> flags =
+        Map.of(
+            "data_dir", scratch.toString(),
+            "listen", "127.0.0.1:0",
+            "data_listen", "127.0.0.1:0",
+            "vmm", "simulated");
+    SpaceConfig config =
+        ConfigReader.read(Optional.empty(), Map.of(), flags, root.surroundings().home());
+    try (Assembly.Running running = root.assembly().start(config)) {
+      for (String words :
+          List.of(
+              "--help",
+              "no-such-command",
+              "sandbox create -m a=b",
+              "sandbox ls",
+              "sandbox ls -o json",
+              "template ls",
+              "ops ls",
+              "run -- echo hello",
+              "sandbox get no-such-sandbox")) {
+        String[] args = (words + " --data-dir " + scratch).split(" ");
+        Main.run(quiet, words.startsWith("run --") ? runArgs() : args);
+      }
+      running.newKeyFile();
     }
     return ExitStatus.OK;
+  }
+
+  /// What follows `--` is the command's, so the data directory has to come first.
+  private String[] runArgs() {
+    return new String[] {"run", "--data-dir", scratch.toString(), "--", "echo", "hello"};
   }
 
   private static Surroundings quiet(Surroundings real) {

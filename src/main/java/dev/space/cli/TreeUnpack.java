@@ -120,7 +120,7 @@ final class TreeUnpack {
     }
   }
 
-  private static Set<PosixFilePermission> permissions(int mode) {
+  static Set<PosixFilePermission> permissions(int mode) {
     Set<PosixFilePermission> permissions = EnumSet.noneOf(PosixFilePermission.class);
     PosixFilePermission[] all = PosixFilePermission.values();
     for (int i = 0; i < all.length; i++) {
