@@ -58,9 +58,7 @@ final class Watch {
   }
 
   private boolean has(Machine machine, Vm vm) {
-    return !closing
-        && !machine.cancelled().isDone()
-        && machine.vm().filter(vm::equals).isPresent();
+    return !closing && !machine.cancelled().isDone() && machine.vm().filter(vm::equals).isPresent();
   }
 
   private void ended(Machine machine, Vm vm, VmExit exit) {

@@ -2,6 +2,7 @@ package dev.space.dataplane;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.space.Seeded;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -9,8 +10,6 @@ import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
-import net.jqwik.api.ForAll;
-import net.jqwik.api.Property;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
@@ -47,14 +46,14 @@ class OutputTextTest {
     assertThat(json).doesNotContain('\n', '\r');
   }
 
-  @Property(tries = 500)
-  void any_text_is_text(@ForAll String text) {
-    comesBack(text.getBytes(StandardCharsets.UTF_8));
+  @Test
+  void any_text_is_text() {
+    Seeded.times(500, input -> comesBack(input.text(200).getBytes(StandardCharsets.UTF_8)));
   }
 
-  @Property(tries = 500)
-  void any_bytes_come_back(@ForAll byte[] data) {
-    comesBack(data);
+  @Test
+  void any_bytes_come_back() {
+    Seeded.times(500, input -> comesBack(input.bytes(200)));
   }
 
   @Test
@@ -90,15 +89,24 @@ class OutputTextTest {
     }
   }
 
-  @Property(tries = 500)
-  void text_that_is_divided_anywhere_is_put_together(@ForAll String text, @ForAll byte[] cuts) {
-    byte[] whole = text.getBytes(StandardCharsets.UTF_8);
-    assertThat(divided(whole, cuts, true)).isEqualTo(whole);
+  @Test
+  void text_that_is_divided_anywhere_is_put_together() {
+    Seeded.times(
+        500,
+        input -> {
+          byte[] whole = input.text(200).getBytes(StandardCharsets.UTF_8);
+          assertThat(divided(whole, input.bytes(100), true)).isEqualTo(whole);
+        });
   }
 
-  @Property(tries = 500)
-  void bytes_that_are_divided_anywhere_are_put_together(@ForAll byte[] whole, @ForAll byte[] cuts) {
-    assertThat(divided(whole, cuts, false)).isEqualTo(whole);
+  @Test
+  void bytes_that_are_divided_anywhere_are_put_together() {
+    Seeded.times(
+        500,
+        input -> {
+          byte[] whole = input.bytes(200);
+          assertThat(divided(whole, input.bytes(100), false)).isEqualTo(whole);
+        });
   }
 
   private static byte[] divided(byte[] whole, byte[] cuts, boolean text) {

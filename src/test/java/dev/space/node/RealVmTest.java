@@ -45,14 +45,14 @@ class RealVmTest {
   private static Vmm vmm(Path dir) throws Exception {
     BootFiles boot = TestImages.boot();
     return QemuVmm.open(
-            new QemuSettings(
-                "qemu-system-x86_64",
-                boot.kernel(),
-                boot.initramfs(),
-                QemuSettings.Acceleration.TCG,
-                dir,
-                Optional.empty()),
-            new Processes(Files.createDirectories(dir.resolve("scratch"))));
+        new QemuSettings(
+            "qemu-system-x86_64",
+            boot.kernel(),
+            boot.initramfs(),
+            QemuSettings.Acceleration.TCG,
+            dir,
+            Optional.empty()),
+        new Processes(Files.createDirectories(dir.resolve("scratch"))));
   }
 
   @AfterEach

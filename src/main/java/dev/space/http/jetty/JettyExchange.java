@@ -6,26 +6,18 @@ import dev.space.core.error.SpaceException;
 import dev.space.http.ClientGoneException;
 import dev.space.http.EventStream;
 import dev.space.http.Exchange;
-import dev.space.http.Query;
 import dev.space.http.RequestIds;
 import dev.space.http.TunnelHandler;
 import dev.space.http.WebSocketHandler;
 import dev.space.http.WebSocketOptions;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
-import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
-import java.util.function.BiConsumer;
-import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpVersion;
-import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.io.SocketChannelEndPoint;
 import org.eclipse.jetty.server.Request;
@@ -264,9 +256,7 @@ final class JettyExchange extends JettyRequest {
     JettyTunnel.open(request, root.streams(), w -> root.runUpgraded(requestId, w), work);
   }
 
-
   // -- for the root handler
-
 
   boolean isOver() {
     return over;

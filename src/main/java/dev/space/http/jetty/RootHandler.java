@@ -259,5 +259,4 @@ final class RootHandler extends Handler.Abstract {
   interface ThrowingRunnable {
     void run() throws Exception;
   }
-
 }
