@@ -142,7 +142,9 @@ final class ImageBuild {
 
   private List<String> fresh(List<Path> hooks, Path tar) {
     List<String> argv = common("minbase", hooks);
-    argv.add("--include=" + String.join(",", packages()));
+    if (!packages().isEmpty()) {
+      argv.add("--include=" + String.join(",", packages()));
+    }
     for (String option : EXCLUDED) {
       argv.add("--dpkgopt=" + option);
     }

@@ -184,7 +184,7 @@ class ImageBuilderTest {
                     thrown.set(e);
                   }
                 });
-    await().atMost(Duration.ofMinutes(3)).until(() -> log.lines.contains("sleeping"));
+    await().atMost(Duration.ofMinutes(3)).until(() -> log.lines.contains("sleeping") || !thread.isAlive());
     thread.interrupt();
     assertThat(thread.join(Duration.ofSeconds(20))).isTrue();
     assertThat(thrown.get())
