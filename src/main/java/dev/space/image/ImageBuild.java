@@ -160,8 +160,13 @@ final class ImageBuild {
     Path base = work.resolve("parent.tar");
     RootTar.decompress(parent, base);
     List<String> argv = common("custom", hooks);
-    argv.add("--skip=setup,update,download,extract");
-    argv.add(argv.indexOf("--dpkgopt=force-unsafe-io") + 1, "--setup-hook=tar-in " + base + " /");
+    argv.add("--skip=setup,update,download,extract,cleanup/mmdebstrap");
+    // The parent's device nodes go: mmdebstrap makes its own and fails when they are there.
+    argv.addAll(
+        argv.indexOf("--dpkgopt=force-unsafe-io") + 1,
+        List.of(
+            "--setup-hook=tar-in " + base + " /",
+            "--setup-hook=find \"$1\"/dev -xdev -mindepth 1 -delete"));
     argv.add("");
     argv.add(tar.toString());
     return argv;

@@ -152,7 +152,11 @@ class ImageBuilderTest {
     Built second = build(yaml);
     assertThat(second.digest()).isEqualTo(first.digest());
 
-    Built child = build("from: " + second.digest() + "\nrun: [\"cat /opt/hello > /opt/again\"]\n");
+    Built child =
+        build(
+            "from: "
+                + second.digest()
+                + "\npackages: [less]\nrun: [\"less /opt/hello > /opt/again\"]\n");
     assertThat(inside(child, "cat /opt/again")).contains("hello");
     assertThat(inside(child, "stat /home/dev")).contains("User:  1234");
   }
@@ -184,7 +188,9 @@ class ImageBuilderTest {
                     thrown.set(e);
                   }
                 });
-    await().atMost(Duration.ofMinutes(3)).until(() -> log.lines.contains("sleeping") || !thread.isAlive());
+    await()
+        .atMost(Duration.ofMinutes(3))
+        .until(() -> log.lines.contains("sleeping") || !thread.isAlive());
     thread.interrupt();
     assertThat(thread.join(Duration.ofSeconds(20))).isTrue();
     assertThat(thrown.get())
