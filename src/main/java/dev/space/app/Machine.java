@@ -3,8 +3,6 @@ package dev.space.app;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.guest.GrpcGuestConnector;
-import dev.space.host.Commands;
-import dev.space.host.FileCopies;
 import dev.space.host.Prerequisite;
 import dev.space.host.Prerequisites;
 import dev.space.host.Processes;
@@ -12,6 +10,7 @@ import dev.space.image.DiskImages;
 import dev.space.image.ImageBuilder;
 import dev.space.image.Setup;
 import dev.space.image.TemplateStore;
+import dev.space.node.HostDisks;
 import dev.space.vmm.qemu.QemuSettings;
 import dev.space.vmm.qemu.QemuSettings.Acceleration;
 import dev.space.vmm.qemu.QemuSettings.UserRange;
@@ -29,6 +28,7 @@ import java.util.Optional;
 public final class Machine {
 
   private final SpaceConfig config;
+  private final Processes processes;
   private final Prerequisites prerequisites;
   private final TemplateStore templates;
   private final ImageBuilder builder;
@@ -38,14 +38,14 @@ public final class Machine {
   /// @param home the project's folder, with the recipe of the base template
   public Machine(SpaceConfig config, Path home, java.util.Map<String, String> environment) {
     this.config = config;
-    var commands = new Commands(environment);
+    this.processes = new Processes(environment);
     Path data = config.dataDir();
-    this.prerequisites = new Prerequisites(commands, data);
+    this.prerequisites = new Prerequisites(processes, data);
     this.templates = new TemplateStore(data);
     this.builder =
         new ImageBuilder(
-            templates, data, commands, Optional.ofNullable(environment.get("SPACE_APT_MIRROR")));
-    this.disks = new DiskImages(data, commands);
+            templates, data, processes, Optional.ofNullable(environment.get("SPACE_APT_MIRROR")));
+    this.disks = new DiskImages(data, processes);
     var kernel =
         config
             .boot()
@@ -54,7 +54,7 @@ public final class Machine {
     this.setup =
         new Setup(
             new Setup.Parts(data, kernel, config.boot().agent(), home.resolve("templates/base")),
-            commands,
+            processes,
             templates,
             builder);
   }
@@ -94,7 +94,6 @@ public final class Machine {
           .orElseThrow(() -> new IllegalStateException("not ready, yet nothing is missing"))
           .toException();
     }
-    var processes = new Processes(config.dataDir().resolve("tmp"));
     SpaceConfig.Qemu qemu = config.qemu();
     boolean root = "root".equals(System.getProperty("user.name"));
     var settings =
@@ -111,7 +110,7 @@ public final class Machine {
         QemuVmm.open(settings, processes),
         new GrpcGuestConnector(clock, random),
         templates,
-        new HostDisks(disks, new FileCopies(processes)),
+        new HostDisks(disks),
         builder,
         ready.get().base());
   }

@@ -1,25 +1,30 @@
 package dev.space.host;
 
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 
-/// A program to run. It gets `PATH`, `HOME` and a UTF-8 locale besides its own environment, and
-/// nothing else of the daemon's: that may hold secrets.
+/// A program to run; no shell ever reads it.
 ///
-/// @param argv never parsed by a shell
+/// @param limit after this long the program and its children are killed
+/// @param argv the program, by its bare name or its path, and its arguments
+/// @param env additions to the environment, which holds little else
 /// @param directory working directory; empty means the daemon's
-/// @param stdin file it reads; empty means end-of-file at once
-/// @param stdout file that takes its output; empty means that the outcome holds the end of it
-/// @param stderr file that takes its messages; empty means that the outcome holds the end of them
+/// @param input file that is standard input; empty means end-of-file at once
+/// @param output file that takes standard output untouched; when empty, output is read as lines
+/// @param started told of the process
 public record Command(
+    Duration limit,
     List<String> argv,
-    Optional<Path> directory,
     Map<String, String> env,
-    Optional<Path> stdin,
-    Optional<Path> stdout,
-    Optional<Path> stderr) {
+    Optional<Path> directory,
+    Optional<Path> input,
+    Optional<Path> output,
+    Consumer<ProcessHandle> started) {
 
   public Command {
     argv = List.copyOf(argv);
@@ -27,44 +32,40 @@ public record Command(
   }
 
   /// A program with nothing else asked for.
-  public static Command of(String... argv) {
-    return of(List.of(argv));
+  public static Command of(Duration limit, List<String> argv) {
+    return new Command(
+        limit, argv, Map.of(), Optional.empty(), Optional.empty(), Optional.empty(), _ -> {});
   }
 
   /// A program with nothing else asked for.
-  public static Command of(List<String> argv) {
-    return new Command(
-        argv, Optional.empty(), Map.of(), Optional.empty(), Optional.empty(), Optional.empty());
+  public static Command of(Duration limit, String... argv) {
+    return of(limit, List.of(argv));
+  }
+
+  /// The same with these variables in addition.
+  public Command env(Map<String, String> more) {
+    Map<String, String> all = new LinkedHashMap<>(env);
+    all.putAll(more);
+    return new Command(limit, argv, all, directory, input, output, started);
   }
 
   /// The same in this working directory.
   public Command in(Path workdir) {
-    return new Command(argv, Optional.of(workdir), env, stdin, stdout, stderr);
-  }
-
-  /// The same with this environment in addition.
-  public Command with(Map<String, String> variables) {
-    return new Command(argv, directory, variables, stdin, stdout, stderr);
+    return new Command(limit, argv, env, Optional.of(workdir), input, output, started);
   }
 
   /// The same reading this file.
   public Command from(Path file) {
-    return new Command(argv, directory, env, Optional.of(file), stdout, stderr);
+    return new Command(limit, argv, env, directory, Optional.of(file), output, started);
   }
 
   /// The same writing its output to this file.
   public Command to(Path file) {
-    return new Command(argv, directory, env, stdin, Optional.of(file), stderr);
+    return new Command(limit, argv, env, directory, input, Optional.of(file), started);
   }
 
-  /// The same writing output and messages to this file.
-  public Command logging(Path file) {
-    return new Command(argv, directory, env, stdin, Optional.of(file), Optional.of(file));
-  }
-
-  /// The program's own name, for messages.
-  public String program() {
-    String path = argv.getFirst();
-    return path.substring(path.lastIndexOf('/') + 1);
+  /// The same, telling of its process when it has started.
+  public Command onStart(Consumer<ProcessHandle> told) {
+    return new Command(limit, argv, env, directory, input, output, told);
   }
 }

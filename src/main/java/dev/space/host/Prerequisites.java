@@ -31,17 +31,17 @@ public final class Prerequisites {
   private static final Duration VERSION_MAX = Duration.ofSeconds(20);
   private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+)(\\.\\d+)*");
 
-  private final Commands commands;
+  private final Processes processes;
   private final Path data;
   private final Path root;
 
-  public Prerequisites(Commands commands, Path data) {
-    this(commands, data, SLASH);
+  public Prerequisites(Processes processes, Path data) {
+    this(processes, data, SLASH);
   }
 
   /// @param root where `/dev`, `/proc` and `/sys` are looked for
-  Prerequisites(Commands commands, Path data, Path root) {
-    this.commands = commands;
+  Prerequisites(Processes processes, Path data, Path root) {
+    this.processes = processes;
     this.data = data.toAbsolutePath().normalize();
     this.root = root;
   }
@@ -78,7 +78,7 @@ public final class Prerequisites {
   }
 
   private Prerequisite look(Tool tool) {
-    Optional<Path> path = commands.find(tool.program());
+    Optional<Path> path = processes.find(tool.program());
     if (path.isEmpty()) {
       return Prerequisite.missingPackage(tool.program(), "not installed", tool.debPackage());
     }
@@ -90,10 +90,8 @@ public final class Prerequisites {
       said =
           String.join(
               " ",
-              commands
-                  .run(
-                      Commands.Command.of(
-                          VERSION_MAX, tool.program(), tool.versionFlag().orElseThrow()))
+              processes
+                  .run(Command.of(VERSION_MAX, tool.program(), tool.versionFlag().orElseThrow()))
                   .tail());
     } catch (SpaceException e) {
       return Prerequisite.missingPackage(

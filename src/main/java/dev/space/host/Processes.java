@@ -2,112 +2,129 @@ package dev.space.host;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
-import java.io.File;
+import dev.space.core.error.SpaceException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.UnaryOperator;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 
-/// The one place that spawns processes.
-///
-/// Output goes to files, never through pipes: a virtual thread that reads a child's pipe holds a
-/// carrier for as long as it waits.
+/// The one place that spawns processes. Their environment is made from nothing but what tools need:
+/// the daemon's own may hold secrets. Output goes through files, never through pipes: a virtual
+/// thread that reads a child's pipe holds a carrier for as long as it waits.
 public final class Processes {
 
-  /// How much of an output the outcome holds.
+  /// Where Debian keeps its tools; `sbin` is often not on the PATH of a service.
+  static final List<String> TOOL_DIRECTORIES =
+      List.of("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin");
+
+  private static final List<String> KEPT =
+      List.of("HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY");
+  private static final Duration FOLLOW = Duration.ofMillis(40);
+  private static final Duration GRACE = Duration.ofSeconds(5);
+  private static final int TAIL_LINES = 40;
+
+  /// How much of a log is shown.
   private static final int TAIL_BYTES_MAX = 64 * 1024;
 
-  private final Path scratch;
-  private final UnaryOperator<String> environment;
+  private final Map<String, String> surroundings;
+  private final List<String> toolDirectories;
 
-  /// @param scratch directory for the outputs of running commands
-  public Processes(Path scratch) {
-    this(scratch, name -> Optional.ofNullable(System.getenv(name)).orElse(""));
+  /// @param surroundings the daemon's own environment, of which little is passed on
+  public Processes(Map<String, String> surroundings) {
+    this(surroundings, TOOL_DIRECTORIES);
   }
 
-  Processes(Path scratch, UnaryOperator<String> environment) {
-    this.scratch = scratch;
-    this.environment = environment;
+  Processes(Map<String, String> surroundings, List<String> toolDirectories) {
+    this.surroundings = Map.copyOf(surroundings);
+    this.toolDirectories = List.copyOf(toolDirectories);
   }
 
-  /// How a program ended.
-  ///
-  /// @param status exit status, 128 + signal when a signal ended it
-  /// @param stdout the last 64 KiB of its output, empty when that went to a file
-  /// @param stderr the last 64 KiB of its messages, empty when they went to a file
-  public record Outcome(int status, String stdout, String stderr) {
-
+  /// @param tail the last lines the tool said
+  public record Finished(int status, List<String> tail) {
     public boolean ok() {
       return status == 0;
     }
+
+    /// The last lines as one text for an error's cause.
+    public String said() {
+      return tail.isEmpty() ? "it said nothing" : String.join("\n", tail);
+    }
   }
 
-  /// Runs a program to its end. At the deadline, or when the thread is interrupted, it is killed
-  /// with all its descendants.
-  ///
-  /// @throws dev.space.core.error.SpaceException PREREQUISITE_MISSING when there is no such
-  ///   program, DEADLINE_EXCEEDED, CANCELLED
-  public Outcome run(Command command, Duration deadline) {
-    List<Path> temporary = new ArrayList<>(2);
-    try {
-      Path out = command.stdout().isPresent() ? command.stdout().get() : scratch(temporary);
-      Path err = command.stderr().isPresent() ? command.stderr().get() : scratch(temporary);
-      Process process = start(command, out, err);
-      if (!ends(process, deadline)) {
-        throw Problem.of(
-                ErrorCode.DEADLINE_EXCEEDED,
-                command.program() + " did not end within " + deadline.toMillis() + " ms.")
-            .because(tail(err))
-            .toException();
+  /// The full path of a tool, if it is installed. What is given as a path is looked at only there.
+  public Optional<Path> find(String tool) {
+    if (tool.contains("/")) {
+      return Optional.of(Path.of(tool)).filter(Files::isExecutable);
+    }
+    for (String dir : searchPath()) {
+      Path candidate = Path.of(dir, tool);
+      if (Files.isRegularFile(candidate) && Files.isExecutable(candidate)) {
+        return Optional.of(candidate);
       }
-      return new Outcome(
-          process.exitValue(),
-          command.stdout().isPresent() ? "" : tail(out),
-          command.stderr().isPresent() ? "" : tail(err));
+    }
+    return Optional.empty();
+  }
+
+  /// Runs a tool to its end; interrupting the thread ends the tool and its children.
+  ///
+  /// @param line told each line of output as it comes, at most 4 KiB of it
+  /// @throws dev.space.core.error.SpaceException PREREQUISITE_MISSING when the tool isn't
+  ///   installed, DEADLINE_EXCEEDED, CANCELLED
+  public Finished run(Command command, Consumer<String> line) {
+    String tool = command.argv().getFirst();
+    Path program =
+        find(tool)
+            .orElseThrow(
+                () ->
+                    Problem.of(ErrorCode.PREREQUISITE_MISSING, tool + " is not installed")
+                        .remedy("Run 'space setup', which installs what is missing.")
+                        .toException());
+    Path log;
+    try {
+      log = Files.createTempFile("space-" + program.getFileName() + "-", ".log");
     } catch (IOException e) {
-      throw Problem.of(ErrorCode.INTERNAL, "The output of " + command.program() + " is lost.")
-          .because(String.valueOf(e.getMessage()))
-          .toException(e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw Problem.of(ErrorCode.CANCELLED, command.program() + " was given up.").toException(e);
+      throw failed(tool, e);
+    }
+    try (LineTail follower = new LineTail(log, TAIL_LINES, line)) {
+      return follow(command, program, log, follower);
+    } catch (IOException e) {
+      throw failed(tool, e);
     } finally {
-      temporary.forEach(file -> file.toFile().delete());
+      try {
+        Files.deleteIfExists(log);
+      } catch (IOException _) {
+        // A log left in the temporary directory harms nobody.
+      }
     }
   }
 
-  /// Runs a program that must succeed and gives its output.
-  ///
-  /// @throws dev.space.core.error.SpaceException INTERNAL with its messages when it fails
-  public String check(Command command, Duration deadline) {
-    Outcome outcome = run(command, deadline);
-    if (!outcome.ok()) {
-      throw Problem.of(
-              ErrorCode.INTERNAL, command.program() + " failed with status " + outcome.status())
-          .because(outcome.stderr().isBlank() ? outcome.stdout().strip() : outcome.stderr().strip())
-          .toException();
-    }
-    return outcome.stdout();
+  /// Runs a tool whose lines nobody follows.
+  public Finished run(Command command) {
+    return run(command, _ -> {});
   }
 
   /// Starts a program that goes on without the daemon: in a session of its own, its output appended
   /// to a file, nobody's child. No thread waits for it here.
   ///
+  /// @param command its limit is for its start alone
   /// @param log takes output and messages
   /// @param oomScoreAdj what is added to its badness when the host runs out of memory, 0 to 1000
   /// @param cgroup cgroup v2 directory it is to live in
   /// @throws dev.space.core.error.SpaceException INTERNAL when it can't be started; a program that
   ///   ends right away is seen by its identity, with the reason in the log
-  public ProcessIdentity detach(
-      Command command, Path log, int oomScoreAdj, Optional<Path> cgroup, Duration deadline) {
+  public ProcessIdentity detach(Command command, Path log, int oomScoreAdj, Optional<Path> cgroup) {
     List<String> argv = new ArrayList<>(command.argv().size() + 7);
     argv.addAll(
         List.of(
@@ -119,21 +136,24 @@ public final class Processes {
             Integer.toString(oomScoreAdj),
             cgroup.map(Path::toString).orElse("")));
     argv.addAll(command.argv());
-    Command launcher =
-        new Command(
-            argv,
-            command.directory(),
-            command.env(),
-            Optional.empty(),
-            Optional.empty(),
-            Optional.empty());
-    String answer = check(launcher, deadline).strip();
+    Finished launched =
+        run(
+            new Command(
+                command.limit(),
+                argv,
+                command.env(),
+                command.directory(),
+                Optional.empty(),
+                Optional.empty(),
+                command.started()));
+    String answer = launched.said().strip();
+    if (!launched.ok()) {
+      throw notStarted(command, answer).toException();
+    }
     try {
       return ProcessIdentity.started(Long.parseLong(answer));
     } catch (NumberFormatException e) {
-      throw Problem.of(ErrorCode.INTERNAL, command.program() + " could not be started.")
-          .because(answer)
-          .toException(e);
+      throw notStarted(command, answer).toException(e);
     }
   }
 
@@ -150,66 +170,9 @@ public final class Processes {
       echo $!
       """;
 
-  private static boolean ends(Process process, Duration deadline) throws InterruptedException {
-    boolean ended = false;
-    try {
-      ended = process.waitFor(deadline.toNanos(), TimeUnit.NANOSECONDS);
-      return ended;
-    } finally {
-      if (!ended) {
-        kill(process);
-      }
-    }
-  }
-
-  private Path scratch(List<Path> temporary) throws IOException {
-    Path file = Files.createTempFile(Files.createDirectories(scratch), "run", ".out");
-    temporary.add(file);
-    return file;
-  }
-
-  private Process start(Command command, Path out, Path err) throws InterruptedException {
-    ProcessBuilder builder = new ProcessBuilder(command.argv());
-    command.directory().map(Path::toFile).ifPresent(builder::directory);
-    Map<String, String> env = builder.environment();
-    env.clear();
-    env.put("PATH", searchPath());
-    env.put("LC_ALL", "C.UTF-8");
-    String home = environment.apply("HOME");
-    env.put("HOME", home.isEmpty() ? "/" : home);
-    env.putAll(command.env());
-    builder.redirectInput(command.stdin().map(Path::toFile).orElse(new File("/dev/null")));
-    builder.redirectOutput(ProcessBuilder.Redirect.appendTo(out.toFile()));
-    if (err.equals(out)) {
-      builder.redirectErrorStream(true);
-    } else {
-      builder.redirectError(ProcessBuilder.Redirect.appendTo(err.toFile()));
-    }
-    if (Thread.interrupted()) {
-      throw new InterruptedException();
-    }
-    try {
-      return builder.start();
-    } catch (IOException e) {
-      throw Problem.of(
-              ErrorCode.PREREQUISITE_MISSING, "'" + command.argv().getFirst() + "' can't be run.")
-          .because(String.valueOf(e.getMessage()))
-          .remedy("Run `space doctor`: it names what is missing and how to install it.")
-          .toException(e);
-    }
-  }
-
-  /// System directories are searched even when the daemon's own path lacks them.
-  private String searchPath() {
-    String path = environment.apply("PATH");
-    String system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    return path.isEmpty() ? system : path + ":" + system;
-  }
-
-  private static void kill(Process process) {
-    List<ProcessHandle> tree = process.descendants().toList();
-    process.destroyForcibly();
-    tree.forEach(ProcessHandle::destroyForcibly);
+  private static Problem notStarted(Command command, String cause) {
+    return Problem.of(ErrorCode.INTERNAL, command.argv().getFirst() + " could not be started")
+        .because(cause);
   }
 
   /// The end of a file as text; empty when there is none.
@@ -224,5 +187,114 @@ public final class Processes {
     } catch (IOException _) {
       return "";
     }
+  }
+
+  private Finished follow(Command command, Path program, Path log, LineTail follower)
+      throws IOException {
+    Process process = start(command, program, log);
+    Instant end = Instant.now().plus(command.limit());
+    try {
+      command.started().accept(process.toHandle());
+      while (true) {
+        boolean over = isOver(process);
+        follower.read();
+        if (over) {
+          follower.finish();
+          return new Finished(process.exitValue(), follower.tail());
+        }
+        if (Instant.now().isAfter(end)) {
+          throw Problem.of(
+                  ErrorCode.DEADLINE_EXCEEDED,
+                  program.getFileName() + " took longer than " + command.limit().toSeconds() + " s")
+              .because(String.join("\n", follower.tail()))
+              .toException();
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw Problem.of(ErrorCode.CANCELLED, program.getFileName() + " was interrupted")
+          .toException(e);
+    } finally {
+      endTree(process.toHandle());
+    }
+  }
+
+  private Process start(Command command, Path program, Path log) throws IOException {
+    List<String> argv = new ArrayList<>(command.argv());
+    argv.set(0, program.toString());
+    ProcessBuilder builder = new ProcessBuilder(argv);
+    builder.redirectInput(command.input().orElse(Path.of("/dev/null")).toFile());
+    if (command.output().isPresent()) {
+      builder.redirectOutput(command.output().get().toFile());
+      builder.redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    } else {
+      builder.redirectErrorStream(true);
+      builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    }
+    command.directory().ifPresent(d -> builder.directory(d.toFile()));
+    Map<String, String> env = builder.environment();
+    env.clear();
+    for (String name : KEPT) {
+      if (surroundings.containsKey(name)) {
+        env.put(name, surroundings.get(name));
+      }
+    }
+    env.put("PATH", String.join(":", searchPath()));
+    env.put("LC_ALL", "C.UTF-8");
+    env.putAll(command.env());
+    return builder.start();
+  }
+
+  private static boolean isOver(Process process) throws InterruptedException {
+    try {
+      process.onExit().get(FOLLOW.toMillis(), TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException _) {
+      return false;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("waiting for a process failed", e);
+    }
+  }
+
+  /// Asks a process and its children to end, then makes them. Nothing happens to one that is over.
+  public static void endTree(ProcessHandle root) {
+    if (!root.isAlive()) {
+      return;
+    }
+    List<ProcessHandle> tree = new ArrayList<>();
+    tree.add(root);
+    root.descendants().forEach(tree::add);
+    root.destroy();
+    boolean interrupted = Thread.interrupted();
+    try {
+      root.onExit().get(GRACE.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException | ExecutionException _) {
+      root.descendants().forEach(tree::add);
+    } catch (InterruptedException _) {
+      interrupted = true;
+    }
+    tree.forEach(ProcessHandle::destroyForcibly);
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private List<String> searchPath() {
+    List<String> dirs = new ArrayList<>();
+    for (String dir : surroundings.getOrDefault("PATH", "").split(":")) {
+      if (dir.startsWith("/")) {
+        dirs.add(dir);
+      }
+    }
+    toolDirectories.stream().filter(d -> !dirs.contains(d)).forEach(dirs::add);
+    return dirs;
+  }
+
+  private static SpaceException failed(String tool, IOException e) {
+    ErrorCode code =
+        e instanceof NoSuchFileException ? ErrorCode.PREREQUISITE_MISSING : ErrorCode.INTERNAL;
+    return Problem.of(code, tool + " could not be run")
+        .because(String.valueOf(e.getMessage()))
+        .toException(e);
   }
 }

@@ -10,13 +10,17 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Finds the parts of a file that aren't holes, by `lseek` with SEEK_DATA and SEEK_HOLE, which the
-/// JDK doesn't offer.
+/// Big files that are mostly holes: what of them is on the disk, and copies that keep the holes.
+/// The parts are found by `lseek` with SEEK_DATA and SEEK_HOLE, which the JDK doesn't offer; its
+/// own copy fills holes.
 @SuppressWarnings("restricted") // Native calls are what this class is for.
 public final class SparseFile {
 
@@ -53,6 +57,52 @@ public final class SparseFile {
 
   /// A run of bytes that is on the disk.
   public record Extent(long offset, long length) {}
+
+  /// What a file occupies on the disk in bytes, holes left out.
+  public static long occupied(Path file) throws IOException {
+    return data(file).stream().mapToLong(Extent::length).sum();
+  }
+
+  /// Copies a file, hole for hole and within this process: the JDK uses copy_file_range(2), which
+  /// shares blocks where the file system can. A copy that failed is removed.
+  ///
+  /// @param target doesn't exist yet
+  public static void copy(Path source, Path target) throws IOException {
+    List<Extent> extents = data(source);
+    boolean done = false;
+    try (FileChannel from = FileChannel.open(source);
+        FileChannel to =
+            FileChannel.open(target, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      try {
+        for (Extent extent : extents) {
+          copy(from, to, extent);
+        }
+        long size = from.size();
+        if (to.size() < size) {
+          // A file only gets longer by its last byte, which is zero where a hole ends a file.
+          to.write(ByteBuffer.allocate(1), size - 1);
+        }
+        done = true;
+      } finally {
+        if (!done) {
+          Files.deleteIfExists(target);
+        }
+      }
+    }
+  }
+
+  private static void copy(FileChannel from, FileChannel to, Extent extent) throws IOException {
+    long end = extent.offset() + extent.length();
+    long at = extent.offset();
+    to.position(at);
+    while (at < end) {
+      long n = from.transferTo(at, end - at, to);
+      if (n <= 0) {
+        throw new IOException("the file ended at byte " + at + " of " + end);
+      }
+      at += n;
+    }
+  }
 
   /// The parts that aren't holes, in order. A file system that knows no holes gives one whole part.
   public static List<Extent> data(Path file) throws IOException {

@@ -2,6 +2,7 @@ package dev.space.image;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.host.DiskFull;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -53,7 +54,7 @@ public final class BootImages {
       }
       return new BootFiles(kernel.image(), image, kernel.release());
     } catch (IOException e) {
-      throw Problem.of(Disks.codeOf(e), "the guest's initramfs could not be made")
+      throw Problem.of(DiskFull.codeOf(e), "the guest's initramfs could not be made")
           .because(String.valueOf(e.getMessage()))
           .toException(e);
     }

@@ -2,7 +2,8 @@ package dev.space.image;
 
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
-import dev.space.host.Commands;
+import dev.space.host.DiskFull;
+import dev.space.host.Processes;
 import dev.space.host.SparseFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -22,15 +23,15 @@ import java.util.concurrent.ConcurrentMap;
 public final class DiskImages {
 
   private final Path root;
-  private final Commands commands;
+  private final Processes processes;
   private final ConcurrentMap<Integer, List<Part>> pristine = new ConcurrentHashMap<>();
 
   private record Part(long offset, byte[] content) {}
 
   /// @param data the service's data directory
-  public DiskImages(Path data, Commands commands) {
+  public DiskImages(Path data, Processes processes) {
     this.root = data.resolve("disks");
-    this.commands = commands;
+    this.processes = processes;
   }
 
   /// Makes a new, empty disk.
@@ -73,7 +74,7 @@ public final class DiskImages {
       try {
         Files.createDirectory(tree.resolve("upper"));
         Files.createDirectory(tree.resolve("work"));
-        new Ext4(commands, List.of()).writable(aside, tree, mib);
+        new Ext4(processes, List.of()).writable(aside, tree, mib);
         return parts(aside);
       } finally {
         StagedFile.remove(tree);
@@ -101,7 +102,7 @@ public final class DiskImages {
   }
 
   private static SpaceException failed(Path file, IOException e) {
-    return Problem.of(Disks.codeOf(e), "the disk image " + file + " could not be made")
+    return Problem.of(DiskFull.codeOf(e), "the disk image " + file + " could not be made")
         .because(String.valueOf(e.getMessage()))
         .remedy("Look at the free space of the data directory, and run 'space doctor'.")
         .toException(e);

@@ -1,8 +1,8 @@
 package dev.space.image;
 
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
-import dev.space.host.Commands.Finished;
+import dev.space.host.Command;
+import dev.space.host.Processes;
+import dev.space.host.Processes.Finished;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,12 +22,12 @@ final class Ext4 {
   private static final String UUID = "5bace000-0000-4000-8000-000000000001";
   private static final int INODE_BYTES = 256;
 
-  private final Commands commands;
+  private final Processes processes;
   private final List<String> prefix;
 
   /// @param prefix words before the tool, which make it see the owners of the files
-  Ext4(Commands commands, List<String> prefix) {
-    this.commands = commands;
+  Ext4(Processes processes, List<String> prefix) {
+    this.processes = processes;
     this.prefix = List.copyOf(prefix);
   }
 
@@ -99,7 +99,7 @@ final class Ext4 {
                     String.valueOf(BuildHooks.EPOCH_SECONDS),
                     "MKE2FS_CONFIG",
                     "/dev/null"));
-    Finished finished = commands.run(command, line);
+    Finished finished = processes.run(command, line);
     if (!finished.ok()) {
       throw new IOException("mke2fs: " + finished.said());
     }

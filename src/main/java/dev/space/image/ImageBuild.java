@@ -5,9 +5,11 @@ import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.core.template.TemplateBuilder.Built;
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
-import dev.space.host.Commands.Finished;
+import dev.space.host.Command;
+import dev.space.host.DiskFull;
+import dev.space.host.Processes;
+import dev.space.host.Processes.Finished;
+import dev.space.host.SparseFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,7 +42,7 @@ final class ImageBuild {
   private final Path work;
   private final TemplateStore store;
   private final Path cache;
-  private final Commands commands;
+  private final Processes processes;
   private final Optional<String> mirror;
   private final BuildLog log;
 
@@ -50,7 +52,7 @@ final class ImageBuild {
       Path work,
       TemplateStore store,
       Path cache,
-      Commands commands,
+      Processes processes,
       Optional<String> mirror,
       BuildLog log) {
     this.recipe = recipe;
@@ -58,7 +60,7 @@ final class ImageBuild {
     this.work = work;
     this.store = store;
     this.cache = cache;
-    this.commands = commands;
+    this.processes = processes;
     this.mirror = mirror;
     this.log = log;
   }
@@ -72,7 +74,7 @@ final class ImageBuild {
         new BuildHooks(recipe, work.resolve("recipe"), work.resolve("hooks")).write(parent);
     List<String> argv = parent.isPresent() ? upon(parent.get(), hooks, tar) : fresh(hooks, tar);
     Finished made =
-        commands.run(
+        processes.run(
             Command.of(BUILD_MAX, argv)
                 .env(
                     Map.of(
@@ -104,7 +106,7 @@ final class ImageBuild {
     log.step("making the root image");
     Path tree = Files.createDirectories(work.resolve("tree"));
     Finished unpacked =
-        commands.run(
+        processes.run(
             Command.of(
                     UNPACK_MAX,
                     inNamespace(
@@ -123,10 +125,10 @@ final class ImageBuild {
       throw new IOException("tar: " + unpacked.said());
     }
     Path image = ready.resolve("root.img");
-    new Ext4(commands, inNamespace()).readOnly(image, tree, content, log::line);
+    new Ext4(processes, inNamespace()).readOnly(image, tree, content, log::line);
     StagedFile.sync(image);
     StagedFile.sync(ready.resolve("root.tar.zst"));
-    long bytes = Allocated.bytes(image);
+    long bytes = SparseFile.occupied(image);
     store.write(
         ready,
         new TemplateStore.Manifest(
@@ -231,7 +233,7 @@ final class ImageBuild {
 
   private static SpaceException buildFailed(Finished made) {
     String said = made.said();
-    if (Disks.isFull(said)) {
+    if (DiskFull.isSaidIn(said)) {
       return Problem.of(ErrorCode.DISK_FULL, "the disk is full: the template was not built")
           .because(lastError(made))
           .remedy("Free space in the data directory, then build again.")

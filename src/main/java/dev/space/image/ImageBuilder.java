@@ -5,7 +5,8 @@ import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder;
 import dev.space.core.template.TemplateRef;
-import dev.space.host.Commands;
+import dev.space.host.DiskFull;
+import dev.space.host.Processes;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.CharacterCodingException;
@@ -26,16 +27,17 @@ public final class ImageBuilder implements TemplateBuilder {
 
   private final TemplateStore store;
   private final Path cache;
-  private final Commands commands;
+  private final Processes processes;
   private final Optional<String> mirror;
   private final Semaphore turn = new Semaphore(1, true);
 
   /// @param data the service's data directory; downloads are kept in its `cache/apt`
   /// @param mirror where packages come from, as mmdebstrap takes it; empty lets it choose Debian's
-  public ImageBuilder(TemplateStore store, Path data, Commands commands, Optional<String> mirror) {
+  public ImageBuilder(
+      TemplateStore store, Path data, Processes processes, Optional<String> mirror) {
     this.store = store;
     this.cache = data.toAbsolutePath().normalize().resolve("cache/apt");
-    this.commands = commands;
+    this.processes = processes;
     this.mirror = mirror;
   }
 
@@ -119,7 +121,7 @@ public final class ImageBuilder implements TemplateBuilder {
 
   static SpaceException failed(String what, IOException e) {
     ErrorCode code =
-        Disks.codeOf(e) == ErrorCode.DISK_FULL
+        DiskFull.codeOf(e) == ErrorCode.DISK_FULL
             ? ErrorCode.DISK_FULL
             : ErrorCode.TEMPLATE_BUILD_FAILED;
     return Problem.of(code, what).because(String.valueOf(e.getMessage())).toException(e);
@@ -152,7 +154,7 @@ public final class ImageBuilder implements TemplateBuilder {
       takeTurn(log);
       try {
         ImageBuild build =
-            new ImageBuild(recipe, fingerprint, work, store, cache, commands, mirror, log);
+            new ImageBuild(recipe, fingerprint, work, store, cache, processes, mirror, log);
         return build.run(parent);
       } catch (IOException e) {
         throw failed("the template could not be built", e);

@@ -3,9 +3,10 @@ package dev.space.image;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
-import dev.space.host.Commands.Finished;
+import dev.space.host.Command;
+import dev.space.host.DiskFull;
+import dev.space.host.Processes;
+import dev.space.host.Processes.Finished;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,13 +30,13 @@ public final class KernelStore {
       "Run 'space setup --refresh-kernel', which fetches it again.";
 
   private final Path root;
-  private final Commands commands;
+  private final Processes processes;
   private final JsonMapper json = JsonMapper.shared();
 
   /// @param data the service's data directory
-  public KernelStore(Path data, Commands commands) {
+  public KernelStore(Path data, Processes processes) {
     this.root = data.resolve("kernel");
-    this.commands = commands;
+    this.processes = processes;
   }
 
   /// What is recorded beside a kernel, to find damage.
@@ -113,7 +114,7 @@ public final class KernelStore {
         StagedFile.remove(aside);
       }
     } catch (IOException e) {
-      throw Problem.of(Disks.codeOf(e), "the guest kernel could not be unpacked")
+      throw Problem.of(DiskFull.codeOf(e), "the guest kernel could not be unpacked")
           .because(String.valueOf(e.getMessage()))
           .remedy("Look at the free space of " + root + ".")
           .toException(e);
@@ -146,7 +147,7 @@ public final class KernelStore {
     progress.accept("unpacking " + deb.getFileName());
     Path tree = aside.resolve("tree");
     Finished unpack =
-        commands.run(
+        processes.run(
             Command.of(QUICK_MAX, "dpkg-deb", "-x", deb.toString(), tree.toString()), _ -> {});
     if (!unpack.ok()) {
       throw new IOException(unpack.said());
@@ -186,7 +187,7 @@ public final class KernelStore {
 
   private Optional<String> concretePackage() {
     Finished depends =
-        commands.run(Command.of(QUICK_MAX, "apt-cache", "depends", META_PACKAGE), _ -> {});
+        processes.run(Command.of(QUICK_MAX, "apt-cache", "depends", META_PACKAGE), _ -> {});
     return depends.tail().stream()
         .map(String::strip)
         .filter(line -> line.startsWith("Depends: linux-image-"))
@@ -195,12 +196,12 @@ public final class KernelStore {
   }
 
   private Finished download(String debPackage, Path into) {
-    return commands.run(
+    return processes.run(
         Command.of(APT_MAX, "apt-get", "-q", "download", debPackage).in(into), _ -> {});
   }
 
   private void update() {
-    Finished update = commands.run(Command.of(APT_MAX, "apt-get", "-q", "update"), _ -> {});
+    Finished update = processes.run(Command.of(APT_MAX, "apt-get", "-q", "update"), _ -> {});
     if (!update.ok()) {
       throw noPackage(update.said());
     }

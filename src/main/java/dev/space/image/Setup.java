@@ -7,10 +7,11 @@ import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.core.template.TemplateBuilder.Built;
 import dev.space.core.template.TemplateBuilder.Staged;
 import dev.space.core.template.TemplateRef;
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
-import dev.space.host.Commands.Finished;
+import dev.space.host.Command;
+import dev.space.host.DiskFull;
 import dev.space.host.Prerequisite;
+import dev.space.host.Processes;
+import dev.space.host.Processes.Finished;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -31,7 +32,7 @@ public final class Setup {
   private static final Duration INSTALL_MAX = Duration.ofMinutes(30);
 
   private final Parts parts;
-  private final Commands commands;
+  private final Processes processes;
   private final KernelStore kernels;
   private final BootImages boots;
   private final TemplateStore templates;
@@ -49,10 +50,10 @@ public final class Setup {
   /// @param modules the directory of its modules
   public record OwnKernel(Path image, Path modules) {}
 
-  public Setup(Parts parts, Commands commands, TemplateStore templates, ImageBuilder builder) {
+  public Setup(Parts parts, Processes processes, TemplateStore templates, ImageBuilder builder) {
     this.parts = parts;
-    this.commands = commands;
-    this.kernels = new KernelStore(parts.data(), commands);
+    this.processes = processes;
+    this.kernels = new KernelStore(parts.data(), processes);
     this.boots = new BootImages(parts.data());
     this.templates = templates;
     this.builder = builder;
@@ -87,7 +88,7 @@ public final class Setup {
     List<String> argv = new ArrayList<>(List.of("apt-get", "-q"));
     argv.addAll(words);
     Finished finished =
-        commands.run(
+        processes.run(
             Command.of(INSTALL_MAX, argv).env(Map.of("DEBIAN_FRONTEND", "noninteractive")),
             log::line);
     if (!finished.ok()) {
@@ -251,7 +252,8 @@ public final class Setup {
         }
       }
     } catch (IOException e) {
-      throw Problem.of(Disks.codeOf(e), "the data directory " + parts.data() + " can't be prepared")
+      throw Problem.of(
+              DiskFull.codeOf(e), "the data directory " + parts.data() + " can't be prepared")
           .because(String.valueOf(e.getMessage()))
           .remedy("'space doctor' shows what is wrong with it.")
           .toException(e);

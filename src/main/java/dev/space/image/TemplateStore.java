@@ -6,7 +6,7 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.node.TemplateImages;
 import dev.space.core.template.Template;
 import dev.space.core.template.TemplateBuilder;
-import dev.space.host.Commands;
+import dev.space.host.Processes;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -108,7 +108,7 @@ public final class TemplateStore implements TemplateImages {
     try (Stream<Path> entries = Files.list(root)) {
       for (Path entry : entries.filter(p -> p.toString().endsWith(StagedFile.SUFFIX)).toList()) {
         if (alive(entry.resolve("owner")).isEmpty()) {
-          alive(entry.resolve("tool")).ifPresent(Commands::endTree);
+          alive(entry.resolve("tool")).ifPresent(Processes::endTree);
           StagedFile.remove(entry);
         }
       }

@@ -3,6 +3,7 @@ package dev.space.image;
 import com.github.luben.zstd.ZstdInputStream;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.host.DiskFull;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
@@ -46,9 +47,7 @@ final class Vmlinux {
       return target;
     } catch (IOException e) {
       throw Problem.of(
-              Disks.isFull(String.valueOf(e.getMessage()))
-                  ? ErrorCode.DISK_FULL
-                  : ErrorCode.PREREQUISITE_MISSING,
+              DiskFull.isSaidBy(e) ? ErrorCode.DISK_FULL : ErrorCode.PREREQUISITE_MISSING,
               "no uncompressed kernel can be had from " + kernel.image())
           .because(String.valueOf(e.getMessage()))
           .remedy("Run 'space setup --refresh-kernel', or give another kernel.")

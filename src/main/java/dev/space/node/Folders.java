@@ -1,8 +1,8 @@
 package dev.space.node;
 
-import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
+import dev.space.host.DiskFull;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AtomicMoveNotSupportedException;
@@ -142,11 +142,6 @@ final class Folders {
   }
 
   static SpaceException failure(String what, IOException e) {
-    String text = String.valueOf(e.getMessage());
-    ErrorCode code =
-        text.contains("No space left") || text.contains("quota")
-            ? ErrorCode.DISK_FULL
-            : ErrorCode.INTERNAL;
-    return Problem.of(code, what).because(e.toString()).toException(e);
+    return Problem.of(DiskFull.codeOf(e), what).because(e.toString()).toException(e);
   }
 }

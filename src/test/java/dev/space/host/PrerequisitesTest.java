@@ -24,8 +24,8 @@ class PrerequisitesTest {
   }
 
   private List<Prerequisite> look(Path data) {
-    Commands commands = new Commands(Map.of("PATH", dir.resolve("bin").toString()), List.of());
-    return new Prerequisites(commands, data, dir.resolve("root")).look();
+    Processes processes = new Processes(Map.of("PATH", dir.resolve("bin").toString()), List.of());
+    return new Prerequisites(processes, data, dir.resolve("root")).look();
   }
 
   private static Prerequisite named(List<Prerequisite> all, String name) {

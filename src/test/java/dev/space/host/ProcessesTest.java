@@ -2,94 +2,129 @@ package dev.space.host;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
-import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ProcessesTest {
 
-  private static final Duration SOON = Duration.ofSeconds(10);
+  private static final Duration LIMIT = Duration.ofSeconds(20);
 
-  @TempDir Path dir;
-  private Processes processes;
+  private final Processes processes = new Processes(Map.of("SECRET", "s3cret", "HOME", "/root"));
 
-  @BeforeEach
-  void open() {
-    processes = new Processes(dir.resolve("scratch"));
+  @Test
+  void givesLinesAndStatus() {
+    List<String> lines = new ArrayList<>();
+    Processes.Finished finished =
+        processes.run(
+            Command.of(LIMIT, "sh", "-c", "echo one; echo two >&2; printf three; exit 7"),
+            lines::add);
+    assertThat(finished.status()).isEqualTo(7);
+    assertThat(lines).containsExactly("one", "two", "three");
   }
 
   @Test
-  void outcomeHoldsStatusOutputAndMessages() {
-    var outcome =
-        processes.run(Command.of("sh", "-c", "cat; echo out; echo err >&2; exit 3"), SOON);
-    assertThat(outcome).isEqualTo(new Processes.Outcome(3, "out\n", "err\n"));
-    assertThat(dir.resolve("scratch")).isEmptyDirectory();
+  void passesNothingOfTheDaemonsEnvironmentOn() {
+    Processes.Finished finished = processes.run(Command.of(LIMIT, "env"));
+    assertThat(finished.said()).contains("LC_ALL=C.UTF-8").doesNotContain("s3cret");
   }
 
   @Test
-  void onlyTheEndOfAnEndlessOutputIsKept() {
-    var outcome = processes.run(Command.of("sh", "-c", "yes | head -c 1000000; echo end"), SOON);
-    assertThat(outcome.stdout()).hasSize(64 * 1024).endsWith("end\n");
+  void aMissingToolIsNamed() {
+    assertThatThrownBy(() -> processes.run(Command.of(LIMIT, "no-such-tool")))
+        .isInstanceOfSatisfying(
+            SpaceException.class,
+            e -> {
+              assertThat(e.code()).isEqualTo(ErrorCode.PREREQUISITE_MISSING);
+              assertThat(e.problem().detail()).contains("no-such-tool");
+            });
   }
 
   @Test
-  void childSeesNothingOfTheDaemonsEnvironmentButPathAndHome() {
-    var secretive = new Processes(dir, name -> name.equals("PATH") ? "/usr/bin:/bin" : "secret");
-    String env = secretive.check(Command.of("env").with(Map.of("MINE", "1")), SOON);
-    assertThat(env.lines().map(line -> line.substring(0, line.indexOf('='))))
-        .containsExactlyInAnyOrder("PATH", "LC_ALL", "HOME", "MINE");
-  }
-
-  @Test
-  void deadlineKillsTheWholeTree() {
-    Path pid = dir.resolve("pid");
-    var command = Command.of("sh", "-c", "sleep 60 & echo $! > " + pid + "; wait");
-    assertThatThrownBy(() -> processes.run(command, Duration.ofMillis(300)))
+  void atItsLimitTheWholeTreeEnds(@TempDir Path dir) {
+    Path child = dir.resolve("child");
+    assertThatThrownBy(
+            () ->
+                processes.run(
+                    Command.of(
+                        Duration.ofMillis(400),
+                        "sh",
+                        "-c",
+                        "sleep 300 & echo $! > " + child + "; wait")))
         .isInstanceOfSatisfying(
             SpaceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED));
-    long grandchild = Long.parseLong(Processes.tail(pid).strip());
-    Optional<ProcessIdentity> left = ProcessIdentity.of(grandchild);
-    assertThat(left.map(p -> p.awaitGone(SOON)).orElse(true)).isTrue();
+    await().until(() -> !alive(child));
   }
 
   @Test
-  void interruptionKillsAndIsReportedAsCancelled() {
+  void anInterruptEndsTheWholeTree(@TempDir Path dir) throws Exception {
+    Path child = dir.resolve("child");
+    Thread thread =
+        Thread.ofVirtual()
+            .start(
+                () -> {
+                  try {
+                    processes.run(
+                        Command.of(LIMIT, "sh", "-c", "sleep 300 & echo $! > " + child + "; wait"));
+                  } catch (SpaceException _) {
+                    // Cancelled, as it should be.
+                  }
+                });
+    await().until(() -> Files.exists(child) && Files.size(child) > 1);
+    thread.interrupt();
+    assertThat(thread.join(Duration.ofSeconds(10))).isTrue();
+    await().until(() -> !alive(child));
+  }
+
+  private static boolean alive(Path pidFile) throws Exception {
+    return ProcessHandle.of(Long.parseLong(Files.readString(pidFile).strip()))
+        .filter(ProcessHandle::isAlive)
+        .isPresent();
+  }
+
+  @Test
+  void anInterruptThatCameBeforeIsSeen() {
     Thread.currentThread().interrupt();
-    assertThatThrownBy(() -> processes.run(Command.of("sleep", "60"), SOON))
+    assertThatThrownBy(() -> processes.run(Command.of(LIMIT, "sleep", "60")))
         .isInstanceOfSatisfying(
             SpaceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
     assertThat(Thread.interrupted()).isTrue();
   }
 
   @Test
-  void missingProgramIsAPrerequisite() {
-    assertThatThrownBy(() -> processes.run(Command.of("no-such-program"), SOON))
-        .isInstanceOfSatisfying(
-            SpaceException.class,
-            e -> assertThat(e.code()).isEqualTo(ErrorCode.PREREQUISITE_MISSING));
+  void onlyTheEndOfAnEndlessOutputIsKept() {
+    Processes.Finished finished = processes.run(Command.of(LIMIT, "sh", "-c", "seq 100000"));
+    assertThat(finished.tail()).hasSize(40).endsWith("100000");
   }
 
   @Test
-  void failureCarriesTheProgramsMessage() {
-    assertThatThrownBy(() -> processes.check(Command.of("sh", "-c", "echo why >&2; exit 1"), SOON))
-        .hasMessageContaining("why");
-  }
-
-  @Test
-  void outputAndMessagesCanGoToOneFile() {
+  void aDetachedProgramIsNobodysChildAndWritesToItsLog(@TempDir Path dir) throws Exception {
     Path log = dir.resolve("log");
-    processes.check(Command.of("sh", "-c", "echo a; echo b >&2").logging(log), SOON);
-    assertThat(log).hasContent("a\nb\n");
+    ProcessIdentity program =
+        processes.detach(
+            Command.of(LIMIT, "sh", "-c", "echo hello; exec sleep 300").in(dir),
+            log,
+            0,
+            Optional.empty());
+    try {
+      await().until(() -> Processes.tail(log).equals("hello\n"));
+      assertThat(program.alive()).isTrue();
+      assertThat(ProcessHandle.current().descendants().map(ProcessHandle::pid))
+          .doesNotContain(program.pid());
+    } finally {
+      program.kill();
+    }
+    assertThat(program.awaitGone(LIMIT)).isTrue();
   }
 
   @Test
@@ -99,29 +134,5 @@ class ProcessesTest {
     assertThat(new ProcessIdentity(self.pid(), self.startTicks() + 1).alive()).isFalse();
     assertThat(self.cpuMillis()).isPositive();
     assertThat(ProcessIdentity.of(0)).isEmpty();
-  }
-
-  @Test
-  void copyKeepsHoles() throws Exception {
-    Path from = dir.resolve("from");
-    try (var file = new RandomAccessFile(from.toFile(), "rw")) {
-      file.setLength(256L << 20);
-      file.seek(100L << 20);
-      file.write(new byte[] {1, 2, 3});
-    }
-    Path to = dir.resolve("to");
-    new FileCopies(processes).copy(from, to);
-    assertThat(Files.size(to)).isEqualTo(256L << 20);
-    assertThat(Files.mismatch(from, to)).isEqualTo(-1);
-    var blocks =
-        processes.check(Command.of(List.of("stat", "-c", "%b", to.toString())), SOON).strip();
-    assertThat(Long.parseLong(blocks) * 512).isLessThan(1L << 20);
-  }
-
-  @Test
-  void failedCopyLeavesNothing() {
-    assertThatThrownBy(() -> new FileCopies(processes).copy(dir.resolve("none"), dir.resolve("to")))
-        .isInstanceOf(SpaceException.class);
-    assertThat(dir.resolve("to")).doesNotExist();
   }
 }

@@ -9,8 +9,8 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.core.template.TemplateBuilder.Built;
 import dev.space.core.template.TemplateBuilder.Staged;
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
+import dev.space.host.Command;
+import dev.space.host.Processes;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,7 +29,7 @@ class ImageBuilderTest {
 
   @TempDir private Path data;
   @TempDir private Path recipe;
-  private final Commands commands = new Commands(System.getenv());
+  private final Processes commands = new Processes(System.getenv());
   private TemplateStore store = new TemplateStore(Path.of("/nonexistent"));
   private ImageBuilder builder =
       new ImageBuilder(store, Path.of("/nonexistent"), commands, Optional.empty());

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
-import dev.space.host.Commands;
+import dev.space.host.Processes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -22,7 +22,7 @@ class KernelStoreTest {
   @TempDir private Path data;
 
   private KernelStore store() {
-    return new KernelStore(data, new Commands(Map.of()));
+    return new KernelStore(data, new Processes(Map.of()));
   }
 
   private static byte[] bzImage(String release) {

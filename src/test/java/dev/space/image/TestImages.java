@@ -2,9 +2,9 @@ package dev.space.image;
 
 import dev.space.core.node.TemplateImages;
 import dev.space.core.template.TemplateBuilder;
-import dev.space.host.Commands;
-import dev.space.host.Commands.Command;
-import dev.space.host.Commands.Finished;
+import dev.space.host.Command;
+import dev.space.host.Processes;
+import dev.space.host.Processes.Finished;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 /// ```
 public final class TestImages {
 
-  private static final Commands COMMANDS = new Commands(System.getenv());
+  private static final Processes COMMANDS = new Processes(System.getenv());
 
   private TestImages() {}
 
@@ -98,7 +98,7 @@ public final class TestImages {
               }
             });
     Finished built =
-        new Commands(withGo())
+        new Processes(withGo())
             .run(
                 Command.of(
                         Duration.ofMinutes(5),

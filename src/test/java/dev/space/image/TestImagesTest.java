@@ -2,7 +2,8 @@ package dev.space.image;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.space.host.Commands;
+import dev.space.host.Processes;
+import dev.space.host.SparseFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -27,7 +28,7 @@ class TestImagesTest {
   void theKernelUnpacksToAnElfFileOfItsRecordedSize(@TempDir Path dir) {
     TestImages.boot();
     GuestKernel kernel =
-        new KernelStore(TestImages.data(), new Commands(Map.of())).installed().orElseThrow();
+        new KernelStore(TestImages.data(), new Processes(Map.of())).installed().orElseThrow();
     assertThat(Vmlinux.extract(kernel, dir)).isNotEmptyFile();
   }
 
@@ -37,7 +38,7 @@ class TestImagesTest {
     disks.makeWritable(dir.resolve("a"), 4096);
     disks.makeWritable(dir.resolve("b"), 4096);
     assertThat(Files.size(dir.resolve("a"))).isEqualTo(4096L << 20);
-    assertThat(Allocated.bytes(dir.resolve("a"))).isLessThan(4L << 20);
+    assertThat(SparseFile.occupied(dir.resolve("a"))).isLessThan(4L << 20);
     assertThat(Files.mismatch(dir.resolve("a"), dir.resolve("b"))).isEqualTo(-1);
   }
 }

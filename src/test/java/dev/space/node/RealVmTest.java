@@ -52,7 +52,7 @@ class RealVmTest {
             QemuSettings.Acceleration.TCG,
             dir,
             Optional.empty()),
-        new Processes(Files.createDirectories(dir.resolve("scratch"))));
+        new Processes(System.getenv()));
   }
 
   @AfterEach

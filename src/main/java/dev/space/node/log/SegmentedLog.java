@@ -6,6 +6,7 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.guest.OutputEvent;
 import dev.space.core.guest.ProcessExit;
 import dev.space.core.session.OutputLog;
+import dev.space.host.DiskFull;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -469,7 +470,7 @@ final class SegmentedLog implements OutputLog {
 
   static SpaceException failed(String what, IOException e) {
     String why = String.valueOf(e.getMessage());
-    if (why.contains("No space left") || why.contains("Disk quota exceeded")) {
+    if (DiskFull.isSaidBy(e)) {
       return Problem.of(ErrorCode.DISK_FULL, "The disk of the data directory is full.")
           .because(why)
           .remedy("Make room on the host: output waits meanwhile.")

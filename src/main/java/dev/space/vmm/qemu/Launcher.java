@@ -53,11 +53,10 @@ final class Launcher {
     prepare(directory, user);
     ProcessIdentity process =
         processes.detach(
-            Command.of(arguments).in(directory),
+            Command.of(START_DEADLINE, arguments).in(directory),
             directory.resolve(LOG),
             OOM_SCORE_ADJ,
-            cgroup,
-            START_DEADLINE);
+            cgroup);
     boolean done = false;
     try {
       Qmp qmp = connect(directory, process, events);

@@ -20,9 +20,8 @@ record QemuVersion(int major, int minor, String full) {
   private static final int OLDEST_MAJOR = 7;
 
   static QemuVersion of(Processes processes, String binary) {
-    Processes.Outcome outcome =
-        processes.run(Command.of(binary, "--version"), Duration.ofSeconds(20));
-    QemuVersion version = parse(outcome.stdout());
+    QemuVersion version =
+        parse(processes.run(Command.of(Duration.ofSeconds(20), binary, "--version")).said());
     if (!version.atLeast(OLDEST_MAJOR, 2)) {
       throw Problem.of(
               ErrorCode.PREREQUISITE_MISSING,

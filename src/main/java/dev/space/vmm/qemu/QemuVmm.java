@@ -9,7 +9,6 @@ import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmIdentity;
 import dev.space.core.vm.VmSpec;
 import dev.space.core.vm.Vmm;
-import dev.space.host.FileCopies;
 import dev.space.host.ProcessIdentity;
 import dev.space.host.Processes;
 import dev.space.vmm.memory.WholeMemory;
@@ -37,8 +36,6 @@ public final class QemuVmm implements Vmm {
   private final QemuVersion version;
   private final boolean kvm;
   private final Launcher launcher;
-  private final FileCopies copies;
-  private final WholeMemory whole;
   private final UserIds users;
   private final LogBound logs = new LogBound();
 
@@ -47,8 +44,6 @@ public final class QemuVmm implements Vmm {
     this.version = version;
     this.kvm = kvm;
     launcher = new Launcher(processes);
-    copies = new FileCopies(processes);
-    whole = new WholeMemory(copies);
     users = new UserIds(settings.users());
   }
 
@@ -89,7 +84,7 @@ public final class QemuVmm implements Vmm {
       if (changes.isPresent() && !vm.loadChanges(memory, changes.get())) {
         vm.kill();
         Path own = spec.directory().toAbsolutePath().resolve(CommandLine.MEMORY);
-        whole.make(memory, changes.get(), own);
+        WholeMemory.make(memory, changes.get(), own);
         vm = launch(spec, Optional.of(own), line -> line.restore(own));
       }
       vm.load(image.state());
@@ -127,7 +122,7 @@ public final class QemuVmm implements Vmm {
       Optional<Integer> user,
       Events events) {
     StateTransfer transfer =
-        new StateTransfer(spec, started.process(), started.qmp(), image, user, events, copies);
+        new StateTransfer(spec, started.process(), started.qmp(), image, user, events);
     Path log = spec.directory().resolve(Launcher.LOG);
     logs.add(log);
     return new QemuVm(
@@ -199,7 +194,7 @@ public final class QemuVmm implements Vmm {
             .changes()
             .orElseThrow(
                 () -> Problem.of(ErrorCode.VMM_FAILED, "The image has no changes.").toException());
-    whole.make(image.memory(), changes, target);
+    WholeMemory.make(image.memory(), changes, target);
   }
 
   /// The file that every process of this driver is told to write its pid to: the mark by which one

@@ -5,8 +5,9 @@ import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.vm.Vm.MemoryTarget;
 import dev.space.core.vm.VmSpec;
-import dev.space.host.FileCopies;
+import dev.space.host.DiskFull;
 import dev.space.host.ProcessIdentity;
+import dev.space.host.SparseFile;
 import dev.space.vmm.memory.ChangeFile;
 import dev.space.vmm.memory.ProcessMemory;
 import java.io.IOException;
@@ -48,7 +49,6 @@ final class StateTransfer {
   private final Optional<Path> image;
   private final Optional<Integer> user;
   private final Events events;
-  private final FileCopies copies;
 
   /// @param image memory that the process maps privately; empty when it has a file of its own
   /// @param user whom the process runs as, when that isn't who the daemon runs as
@@ -58,15 +58,13 @@ final class StateTransfer {
       Qmp qmp,
       Optional<Path> image,
       Optional<Integer> user,
-      Events events,
-      FileCopies copies) {
+      Events events) {
     this.spec = spec;
     this.process = process;
     this.qmp = qmp;
     this.image = image;
     this.user = user;
     this.events = events;
-    this.copies = copies;
   }
 
   private long memoryBytes() {
@@ -93,11 +91,10 @@ final class StateTransfer {
         }
       }
     } catch (IOException e) {
-      String why = String.valueOf(e.getMessage());
       throw Problem.of(
-              why.contains("No space left") ? ErrorCode.DISK_FULL : ErrorCode.VMM_FAILED,
+              DiskFull.isSaidBy(e) ? ErrorCode.DISK_FULL : ErrorCode.VMM_FAILED,
               "A VM's state could not be saved.")
-          .because(why)
+          .because(String.valueOf(e.getMessage()))
           .toException(e);
     }
   }
@@ -139,13 +136,13 @@ final class StateTransfer {
   private void saveFull(Path file) throws IOException {
     if (image.isPresent()) {
       ProcessMemory memory = ProcessMemory.find(process.pid(), image.get(), memoryBytes());
-      copies.copy(image.get(), file);
+      SparseFile.copy(image.get(), file);
       memory.copyTo(file);
       return;
     }
     Path own = spec.directory().resolve(CommandLine.MEMORY);
     if (!file.toAbsolutePath().equals(own.toAbsolutePath())) {
-      copies.copy(own, file);
+      SparseFile.copy(own, file);
     }
     force(file);
   }

@@ -6,8 +6,6 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
-import dev.space.host.FileCopies;
-import dev.space.host.Processes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -63,7 +61,7 @@ class ChangeFileTest {
     byte[] base = new byte[BYTES];
     Path image = Files.write(dir.resolve("image"), base);
     Path target = dir.resolve("whole");
-    new WholeMemory(new FileCopies(new Processes(dir))).make(image, file, target);
+    WholeMemory.make(image, file, target);
     ChangeFile.apply(file, BYTES, into(base));
     assertThat(Files.readAllBytes(target)).isEqualTo(base);
   }
@@ -102,8 +100,8 @@ class ChangeFileTest {
     Path image = Files.write(dir.resolve("image"), new byte[BYTES]);
     Path bad = Files.write(dir.resolve("bad"), new byte[100]);
     Path target = dir.resolve("whole");
-    var whole = new WholeMemory(new FileCopies(new Processes(dir)));
-    assertThatThrownBy(() -> whole.make(image, bad, target)).isInstanceOf(SpaceException.class);
+    assertThatThrownBy(() -> WholeMemory.make(image, bad, target))
+        .isInstanceOf(SpaceException.class);
     assertThat(target).doesNotExist();
   }
 

@@ -61,7 +61,7 @@ class QemuVmmTest extends VmmContractTest {
   }
 
   private static Processes processes() {
-    return new Processes(dir.resolve("scratch"));
+    return new Processes(System.getenv());
   }
 
   @Override
