@@ -45,7 +45,8 @@ public final class Daemon implements AutoCloseable {
   private final String dataUrl;
   private final boolean keyIsNew;
 
-  private Daemon(SpaceConfig config, Path home, Map<String, String> environment) {
+  private Daemon(
+      SpaceConfig config, Path home, Map<String, String> environment, boolean announced) {
     try {
       InstantSource clock = InstantSource.system();
       var random = new SecureRandom();
@@ -63,7 +64,9 @@ public final class Daemon implements AutoCloseable {
       push(() -> server.stop(STOP_GRACE));
       this.controlUrl = url(server.address(CONTROL));
       this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
-      push(DaemonFile.write(directory.path(), controlUrl, dataUrl));
+      if (announced) {
+        push(DaemonFile.write(directory.path(), controlUrl, dataUrl));
+      }
       services.fillPools();
       LOG.info("ready: {} with {}", controlUrl, driver.vmm().isolation().wire());
     } catch (RuntimeException e) {
@@ -75,10 +78,13 @@ public final class Daemon implements AutoCloseable {
   /// Starts the service.
   ///
   /// @param home the project's folder
+  /// @param announced whether other commands on this machine are to find and use it: not one that
+  ///   ends with the command it was started for
   /// @throws SpaceException PREREQUISITE_MISSING listing all that the machine lacks; CONFLICT when
   ///   another daemon holds the data directory; whatever else keeps it from starting
-  public static Daemon start(SpaceConfig config, Path home, Map<String, String> environment) {
-    return new Daemon(config, home, environment);
+  public static Daemon start(
+      SpaceConfig config, Path home, Map<String, String> environment, boolean announced) {
+    return new Daemon(config, home, environment, announced);
   }
 
   private static HttpServer serve(

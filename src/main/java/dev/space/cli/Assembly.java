@@ -21,8 +21,9 @@ interface Assembly {
 
   /// Starts the service.
   ///
+  /// @param announced whether other commands on this machine are to find and use it
   /// @throws dev.space.core.error.SpaceException CONFLICT when another has the data directory
-  Running start(SpaceConfig config);
+  Running start(SpaceConfig config, boolean announced);
 
   /// A service that runs in this process.
   interface Running extends AutoCloseable {

@@ -61,8 +61,8 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
   }
 
   @Override
-  public Running start(SpaceConfig config) {
-    Daemon daemon = Daemon.start(config, surroundings.home(), surroundings.env());
+  public Running start(SpaceConfig config, boolean announced) {
+    Daemon daemon = Daemon.start(config, surroundings.home(), surroundings.env(), announced);
     return new Running() {
       @Override
       public String controlUrl() {

@@ -50,15 +50,6 @@ record Location(Surroundings surroundings, Optional<String> urlFlag, Optional<Pa
         });
   }
 
-  /// Takes back what a service in this process wrote about itself.
-  void forgetLocal() {
-    try {
-      Files.deleteIfExists(daemonFile());
-    } catch (IOException e) {
-      // Whoever reads it finds that nobody answers there.
-    }
-  }
-
   private Path daemonFile() {
     return dataDir().resolve("daemon.json");
   }

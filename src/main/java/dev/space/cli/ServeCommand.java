@@ -62,7 +62,7 @@ final class ServeCommand implements Callable<Integer> {
     if (lacking.isPresent()) {
       throw lacking.get().toException();
     }
-    Assembly.Running running = root.assembly().start(config);
+    Assembly.Running running = root.assembly().start(config, true);
     try (OnExit _ = OnExit.of(running::close)) {
       root.surroundings()
           .err()

@@ -47,9 +47,7 @@ final class Service implements AutoCloseable {
         Assembly assembly = root.assembly();
         assembly.prepare(config, progress::step);
         progress.step("starting the service");
-        Assembly.Running running = assembly.start(config);
-        // Nobody else is to use a service that ends with this call.
-        location.forgetLocal();
+        Assembly.Running running = assembly.start(config, false);
         return new Service(new Api(running.controlUrl(), location.key()), Optional.of(running));
       } catch (SpaceException e) {
         if (e.code() != ErrorCode.CONFLICT) {

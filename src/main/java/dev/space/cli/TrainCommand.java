@@ -43,7 +43,7 @@ final class TrainCommand implements Callable<Integer> {
             "vmm", "simulated");
     SpaceConfig config =
         ConfigReader.read(Optional.empty(), Map.of(), flags, root.surroundings().home());
-    try (Assembly.Running running = root.assembly().start(config)) {
+    try (Assembly.Running running = root.assembly().start(config, true)) {
       for (String words :
           List.of(
               "--help",

@@ -47,7 +47,7 @@ class CommandLineTest {
             "vmm", "simulated");
     service =
         new LocalAssembly(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))
-            .start(ConfigReader.read(Optional.empty(), Map.of(), flags, HOME));
+            .start(ConfigReader.read(Optional.empty(), Map.of(), flags, HOME), true);
   }
 
   @AfterAll
