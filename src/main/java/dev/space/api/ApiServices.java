@@ -8,6 +8,7 @@ import dev.space.core.sandbox.SandboxService;
 import dev.space.core.session.SessionService;
 import dev.space.core.snapshot.SnapshotService;
 import dev.space.core.template.TemplateService;
+import dev.space.core.usage.UsageService;
 
 /// What the API stands on.
 public record ApiServices(
@@ -18,4 +19,5 @@ public record ApiServices(
     TemplateService templates,
     SnapshotService snapshots,
     EventService events,
+    UsageService usage,
     NodeRuntime node) {}

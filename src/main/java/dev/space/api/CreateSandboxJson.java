@@ -6,8 +6,11 @@ import dev.space.core.sandbox.CreateSandbox;
 import dev.space.core.sandbox.OnTimeout;
 import dev.space.core.template.TemplateRef;
 import dev.space.http.Shown;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 
 record CreateSandboxJson(
     Optional<String> template,
@@ -18,7 +21,8 @@ record CreateSandboxJson(
     Optional<String> timeout,
     Optional<String> onTimeout,
     Optional<String> idleTimeout,
-    Optional<Boolean> autoWake) {
+    Optional<Boolean> autoWake,
+    Optional<List<Integer>> publicPorts) {
 
   record Shape(Optional<Integer> vcpus, Optional<Integer> memoryMib, Optional<Integer> diskMib) {}
 
@@ -33,7 +37,8 @@ record CreateSandboxJson(
         timeout.map(text -> Calls.duration("timeout", text)).filter(d -> !d.isZero()),
         onTimeout.map(CreateSandboxJson::onTimeout).orElse(OnTimeout.DELETE),
         idleTimeout.map(text -> Calls.duration("idle_timeout", text)).filter(d -> !d.isZero()),
-        autoWake.orElse(false));
+        autoWake.orElse(false),
+        publicPorts.map(CreateSandboxJson::ports).orElse(Set.of()));
   }
 
   private CreateSandbox.Source source() {
@@ -50,6 +55,15 @@ record CreateSandboxJson(
       return new CreateSandbox.Source.FromTemplate(TemplateRef.parse(template.get()));
     }
     return new CreateSandbox.Source.FromSnapshot(snapshotId.orElseThrow());
+  }
+
+  static Set<Integer> ports(List<Integer> given) {
+    if (given.stream().anyMatch(Objects::isNull)) {
+      throw Problem.of(ErrorCode.INVALID_REQUEST, "The field 'public_ports' holds a null")
+          .remedy("Give numbers of ports, such as [8080].")
+          .toException();
+    }
+    return Set.copyOf(given);
   }
 
   static OnTimeout onTimeout(String text) {

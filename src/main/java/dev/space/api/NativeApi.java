@@ -13,6 +13,7 @@ public final class NativeApi {
     new SandboxHandlers(services.sandboxes(), doors).addTo(routes);
     new OperationHandlers(services.operations(), services.templates(), doors).addTo(routes);
     new SessionHandlers(services.sessions(), settings, doors).addTo(routes);
+    new UsageHandlers(services.usage(), doors).addTo(routes);
     new TemplateHandlers(services.templates(), doors).addTo(routes);
     new SnapshotHandlers(services.snapshots(), doors).addTo(routes);
     new EventHandlers(services.events(), doors).addTo(routes);

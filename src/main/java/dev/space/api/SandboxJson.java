@@ -1,6 +1,7 @@
 package dev.space.api;
 
 import dev.space.core.sandbox.Sandbox;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -20,6 +21,7 @@ record SandboxJson(
     String onTimeout,
     Optional<String> idleTimeout,
     boolean autoWake,
+    List<Integer> publicPorts,
     String node,
     String createdAt,
     String stateChangedAt) {
@@ -38,6 +40,7 @@ record SandboxJson(
         s.onTimeout().name().toLowerCase(Locale.ROOT),
         s.idleTimeout().map(Calls::text),
         s.autoWake(),
+        s.publicPorts().stream().sorted().toList(),
         s.node(),
         Calls.text(s.createdAt()),
         Calls.text(s.stateChangedAt()));

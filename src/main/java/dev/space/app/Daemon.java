@@ -109,6 +109,7 @@ public final class Daemon implements AutoCloseable {
                 services.templates(),
                 services.snapshots(),
                 services.events(),
+                services.usage(),
                 services.node()),
             settings,
             metrics);

@@ -18,6 +18,7 @@ import dev.space.core.store.Store;
 import dev.space.core.template.BuildLogs;
 import dev.space.core.template.TemplateRef;
 import dev.space.core.template.TemplateService;
+import dev.space.core.usage.UsageService;
 import dev.space.node.FailPoints;
 import dev.space.node.Node;
 import dev.space.node.NodeSettings;
@@ -50,6 +51,7 @@ final class Services implements SessionHost, AutoCloseable {
   private final TemplateService templates;
   private final AttachmentToken tokens;
   private final SessionService sessions;
+  private final UsageService usage;
 
   Services(SpaceConfig config, Driver driver, InstantSource clock, SecureRandom random) {
     this.config = config;
@@ -85,6 +87,7 @@ final class Services implements SessionHost, AutoCloseable {
             clock,
             ids,
             Duration.ofSeconds(config.sessions().tokenSeconds()));
+    this.usage = new UsageService(store, node, clock, UsageService.INTERVAL);
     sandboxes.listen(this::sandboxChanged);
   }
 
@@ -168,6 +171,10 @@ final class Services implements SessionHost, AutoCloseable {
     return tokens;
   }
 
+  UsageService usage() {
+    return usage;
+  }
+
   SessionService sessions() {
     return sessions;
   }
@@ -196,6 +203,7 @@ final class Services implements SessionHost, AutoCloseable {
 
   @Override
   public void close() {
+    usage.close();
     sessions.close();
     sandboxes.close();
     node.close();

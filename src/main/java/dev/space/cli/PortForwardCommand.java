@@ -4,6 +4,7 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.wire.Endpoint;
+import dev.space.wire.WireClient;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -17,13 +18,14 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "port-forward",
     description = {
-      "Make a web server in a sandbox reachable on a local port, until interrupted.",
-      "Carries HTTP/1.1 with streaming bodies, server-sent events and WebSockets."
+      "Make a server in a sandbox reachable on a local port, until interrupted.",
+      "Carries the bytes of any TCP protocol. The server may listen on 127.0.0.1 alone."
     },
     footerHeading = "%nExamples:%n",
     footer = {
-      "  space port-forward ID 8080        http://127.0.0.1:8080 is port 8080 of the sandbox",
-      "  space port-forward ID 8080:80     http://127.0.0.1:8080 is its port 80"
+      "  space port-forward ID 8080        127.0.0.1:8080 is port 8080 of the sandbox",
+      "  space port-forward ID 8080:80     127.0.0.1:8080 is its port 80",
+      "  space port-forward ID 0:5432      a free local port is its port 5432"
     })
 final class PortForwardCommand implements Callable<Integer> {
 
@@ -49,21 +51,19 @@ final class PortForwardCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     String[] parts = ports.split(":", -1);
-    int local = port(parts[0]);
+    int local = parts.length == 2 && parts[0].equals("0") ? 0 : port(parts[0]);
     int remote = port(parts[parts.length == 2 ? 1 : 0]);
     root.api().get("/v1/sandboxes/" + Api.part(id));
     String prefix = "/v1/sandboxes/" + Api.part(id) + "/ports/" + remote;
     Location location = root.location();
-    Endpoint.Tcp service = Endpoint.ofUrl(location.dataUrl());
+    WireClient service = new WireClient(Endpoint.ofUrl(location.dataUrl()));
     try (ServerSocket listener = new ServerSocket()) {
       listener.bind(new InetSocketAddress(address, local));
       root.surroundings()
           .err()
           .println(
-              "space: http://"
-                  + address.getHostAddress()
-                  + ":"
-                  + local
+              "space: "
+                  + new Endpoint.Tcp(address.getHostAddress(), listener.getLocalPort()).authority()
                   + " is port "
                   + remote
                   + " of "
@@ -71,7 +71,12 @@ final class PortForwardCommand implements Callable<Integer> {
       while (true) {
         Socket client = listener.accept();
         ForwardedConnection connection =
-            new ForwardedConnection(client, service, prefix, location.key());
+            new ForwardedConnection(
+                client,
+                service,
+                prefix,
+                location.key(),
+                problem -> root.surroundings().err().println("space: " + problem.oneLine()));
         Thread.ofVirtual().name("forward").start(connection::carry);
       }
     } catch (IOException e) {

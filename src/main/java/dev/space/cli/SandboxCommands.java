@@ -202,7 +202,9 @@ final class SandboxCommands extends Group {
     List<JsonNode> rows = new ArrayList<>();
     for (String id : chosen) {
       ObjectNode row = Json.object().put("id", id);
-      row.setAll((ObjectNode) api.get(path(id) + "/metrics"));
+      if (api.get(path(id) + "/metrics?limit=0").path("now") instanceof ObjectNode now) {
+        row.setAll(now);
+      }
       rows.add(row);
     }
     root.printer()

@@ -4,6 +4,8 @@ import dev.space.core.access.Caller;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
+import dev.space.core.guest.Guest;
+import dev.space.core.sandbox.Sandbox;
 import dev.space.http.Exchange;
 import dev.space.http.Handler;
 import dev.space.http.Json;
@@ -20,13 +22,18 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Ports of a sandbox: `/v1/sandboxes/{id}/ports/{port}/…` and `{port}-{id}.{domain}`. Private: to
-/// be let in takes an API key or a token of that port, which comes as a header, in the query once
-/// (answered with a cookie), as that cookie, or as a subprotocol of a web socket.
+/// Ports of a sandbox: `/v1/sandboxes/{id}/ports/{port}/…` and `{port}-{id}.{domain}`; without the
+/// slash and with `Upgrade: tcp`, the port's raw bytes. Private unless the sandbox says otherwise:
+/// to be let in takes an API key or a token of that port, which comes as a header, in the query
+/// once (answered with a cookie), as that cookie, or as a subprotocol of a web socket.
 final class PortHandlers {
 
   static final String TOKEN_HEADER = "X-Space-Port-Token";
   static final String TOKEN_NAME = "space_port_token";
+
+  /// What a client upgrades to for the raw bytes of a port.
+  static final String TCP = "tcp";
+
   static final String SUBPROTOCOL = "space.token.";
 
   private static final String PATH = "/v1/sandboxes/{id}/ports/{port}";
@@ -49,7 +56,7 @@ final class PortHandlers {
 
   void addTo(Router.Builder routes) {
     routes
-        .any(PATH, PortHandlers::toSlash)
+        .any(PATH, this::bare)
         .any(PATH + "/{path...}", this::byPath)
         .post("/v1/sandboxes/{id}/port-tokens", this::makeToken);
   }
@@ -66,6 +73,40 @@ final class PortHandlers {
     int port = port(label.group(1));
     String id = label.group(2);
     return Optional.of(exchange -> pass(exchange, id, port, exchange.rawPath(), ""));
+  }
+
+  private void bare(Exchange exchange) throws Exception {
+    if (exchange.wantsUpgrade(TCP)) {
+      tunnel(exchange);
+    } else {
+      toSlash(exchange);
+    }
+  }
+
+  private void tunnel(Exchange exchange) throws Exception {
+    exchange.query().allow();
+    String id = exchange.pathVariable("id");
+    int port = port(exchange.pathVariable("port"));
+    Caller caller = caller(exchange, id, port, Optional.empty());
+    var use = doors.host().use(caller, id);
+    boolean passed = false;
+    try {
+      Guest.Tunnel server = PortRelay.connect(use.guest(), port);
+      try {
+        exchange.tunnel(
+            List.of(Map.entry("Connection", "Upgrade"), Map.entry("Upgrade", TCP)),
+            client -> PortRelay.run(client, server, server.in(), use));
+        passed = true;
+      } finally {
+        if (!passed) {
+          server.close();
+        }
+      }
+    } finally {
+      if (!passed) {
+        use.close();
+      }
+    }
   }
 
   private static void toSlash(Exchange exchange) {
@@ -140,6 +181,11 @@ final class PortHandlers {
   // -- who is let in
 
   private Caller caller(Exchange exchange, String id, int port, Optional<String> fromQuery) {
+    Optional<Sandbox> sandbox = doors.host().find(id);
+    Optional<Sandbox> open = sandbox.filter(s -> s.publicPorts().contains(port));
+    if (open.isPresent()) {
+      return new Caller(open.get().project(), "public-port", exchange.requestId());
+    }
     boolean key =
         exchange.header("X-API-Key").filter(v -> v.startsWith(KEY_PREFIX)).isPresent()
             || exchange.header("Authorization").filter(PortHandlers::isKey).isPresent();
@@ -162,9 +208,7 @@ final class PortHandlers {
     }
     tokens.check(token.get(), id, port);
     String project =
-        doors
-            .host()
-            .find(id)
+        sandbox
             .orElseThrow(
                 () ->
                     Problem.of(ErrorCode.SANDBOX_NOT_FOUND, "There is no such sandbox.")

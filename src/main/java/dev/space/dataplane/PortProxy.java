@@ -10,7 +10,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -18,8 +17,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 
 /// Passes one request on to a server in a guest, and its answer back: HTTP/1.1 with bodies that
 /// stream both ways at the same time, and raw bytes after an upgrade. One connection for each
@@ -29,11 +26,6 @@ import java.util.concurrent.TimeUnit;
 final class PortProxy {
 
   private static final int BUFFER_BYTES = 64 * 1024;
-
-  /// A server that begins to listen a moment later is reached: how often and how long it is tried.
-  private static final int TRIES = 10;
-
-  private static final long TRY_MILLIS = 50;
 
   /// Headers that belong to one connection (RFC 9110, 7.6.1).
   private static final Set<String> HOP_BY_HOP =
@@ -84,7 +76,7 @@ final class PortProxy {
   /// @param use kept open until all is passed, also after an upgrade
   void pass(Exchange exchange, Request request, AutoCloseable use) throws Exception {
     boolean kept = false;
-    Guest.Tunnel tunnel = connect();
+    Guest.Tunnel tunnel = PortRelay.connect(guest, port);
     try {
       Optional<String> upgrade = upgrade(exchange);
       OutputStream out = tunnel.out();
@@ -99,7 +91,8 @@ final class PortProxy {
             throw broken("It changed the protocol though nobody asked for it.");
           }
           kept = true;
-          exchange.tunnel(upgraded(head, request), client -> relay(client, tunnel, in, use));
+          exchange.tunnel(
+              upgraded(head, request), client -> PortRelay.run(client, tunnel, in, use));
         } else {
           answer(exchange, head, in);
         }
@@ -115,22 +108,6 @@ final class PortProxy {
         tunnel.close();
         use.close();
       }
-    }
-  }
-
-  private Guest.Tunnel connect() throws InterruptedException {
-    // Nothing ever releases this: it is a wait that an interrupt ends.
-    var never = new Semaphore(0);
-    for (int i = 1; ; i++) {
-      try {
-        return guest.connect(port);
-      } catch (SpaceException e) {
-        if (e.code() != ErrorCode.PORT_CLOSED || i == TRIES) {
-          throw e;
-        }
-      }
-      boolean acquired = never.tryAcquire(TRY_MILLIS, TimeUnit.MILLISECONDS);
-      assert !acquired;
     }
   }
 
@@ -311,14 +288,14 @@ final class PortProxy {
             .isPresent();
     String type = head.header("Content-Type").orElse("application/octet-stream");
     if (chunked) {
-      copy(new ChunkedInput(in), exchange.stream(type), Long.MAX_VALUE);
+      PortRelay.copy(new ChunkedInput(in), exchange.stream(type), Long.MAX_VALUE);
     } else if (length.isPresent()) {
-      long sent = copy(in, exchange.stream(type, length.get()), length.get());
+      long sent = PortRelay.copy(in, exchange.stream(type, length.get()), length.get());
       if (sent < length.get()) {
         exchange.abort();
       }
     } else {
-      copy(in, exchange.stream(type), Long.MAX_VALUE);
+      PortRelay.copy(in, exchange.stream(type), Long.MAX_VALUE);
     }
   }
 
@@ -327,21 +304,6 @@ final class PortProxy {
       throw broken("Its Content-Length is no number.");
     }
     return Long.parseLong(text);
-  }
-
-  private static long copy(InputStream from, OutputStream to, long most) throws IOException {
-    byte[] buffer = new byte[BUFFER_BYTES];
-    long sent = 0;
-    while (sent < most) {
-      int n = from.read(buffer, 0, (int) Math.min(buffer.length, most - sent));
-      if (n < 0) {
-        break;
-      }
-      to.write(buffer, 0, n);
-      to.flush();
-      sent += n;
-    }
-    return sent;
   }
 
   // -- after an upgrade
@@ -359,35 +321,6 @@ final class PortProxy {
     }
     return headers;
   }
-
-  private static void relay(
-      dev.space.http.Tunnel client, Guest.Tunnel server, InputStream fromServer, AutoCloseable use)
-      throws Exception {
-    try (use;
-        server) {
-      Thread up =
-          Thread.ofVirtual()
-              .name("port-tunnel")
-              .start(
-                  () -> {
-                    try (OutputStream out = server.out()) {
-                      copy(client.in(), out, Long.MAX_VALUE);
-                    } catch (IOException | SpaceException e) {
-                      server.close();
-                    }
-                  });
-      try (OutputStream out = client.out()) {
-        copy(fromServer, out, Long.MAX_VALUE);
-      } finally {
-        if (!up.join(HALF_CLOSED_MAX)) {
-          client.abort();
-        }
-      }
-    }
-  }
-
-  /// How long a client may go on sending after the server has closed.
-  private static final Duration HALF_CLOSED_MAX = Duration.ofSeconds(30);
 
   private static SpaceException broken(String why) {
     return Problem.of(ErrorCode.PORT_CLOSED, "The server on the port broke off its answer.")

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -27,10 +28,10 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         """
         INSERT INTO sandboxes (id, project, template, template_digest, snapshot_id, state, cause_json,
           vcpus, memory_mib, disk_mib, env_json, metadata_json, timeout, expires_at, on_timeout,
-          idle_timeout, auto_wake, node, created_at, state_changed_at, rev)
+          idle_timeout, auto_wake, public_ports_json, node, created_at, state_changed_at, rev)
         VALUES (:id, :project, :template, :digest, :snapshot, :state, :cause,
           :vcpus, :memory, :disk, :env, :metadata, :timeout, :expires, :onTimeout,
-          :idleTimeout, :autoWake, :node, :created, :changed, :rev)""",
+          :idleTimeout, :autoWake, :ports, :node, :created, :changed, :rev)""",
         values(sandbox));
     addMetadata(sandbox);
     return sandbox;
@@ -52,7 +53,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
           snapshot_id = :snapshot, state = :state, cause_json = :cause, vcpus = :vcpus,
           memory_mib = :memory, disk_mib = :disk, env_json = :env, metadata_json = :metadata,
           timeout = :timeout, expires_at = :expires, on_timeout = :onTimeout,
-          idle_timeout = :idleTimeout, auto_wake = :autoWake, node = :node, created_at = :created,
+          idle_timeout = :idleTimeout, auto_wake = :autoWake, public_ports_json = :ports, node = :node, created_at = :created,
           state_changed_at = :changed, rev = rev + 1
         WHERE id = :id AND rev = :rev""",
         values(sandbox));
@@ -204,6 +205,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
       "onTimeout", s.onTimeout(),
       "idleTimeout", s.idleTimeout(),
       "autoWake", s.autoWake(),
+      "ports", Json.write(new TreeSet<>(s.publicPorts())),
       "node", s.node(),
       "created", s.createdAt(),
       "changed", s.stateChangedAt(),
@@ -228,6 +230,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         row.constant("on_timeout", OnTimeout.class),
         row.optionalDuration("idle_timeout"),
         row.flag("auto_wake"),
+        Set.of(Json.read(row.text("public_ports_json"), Integer[].class)),
         row.text("node"),
         row.instant("created_at"),
         row.instant("state_changed_at"),
@@ -251,6 +254,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         s.onTimeout(),
         s.idleTimeout(),
         s.autoWake(),
+        s.publicPorts(),
         s.node(),
         s.createdAt(),
         s.stateChangedAt(),

@@ -7,6 +7,7 @@ import dev.space.core.session.SessionState;
 import dev.space.core.store.Page;
 import dev.space.core.store.SessionRows;
 import java.sql.SQLException;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -109,6 +110,51 @@ record SqlSessions(Sql sql) implements SessionRows {
   public List<Session> open() {
     return sql.all(
         "SELECT * FROM sessions WHERE terminal = 0 ORDER BY created_at, id", SqlSessions::read);
+  }
+
+  @Override
+  public int countOpen(String sandboxId) {
+    return sql.one(
+            "SELECT COUNT(*) AS n FROM sessions WHERE sandbox_id = :sandbox AND terminal = 0",
+            row -> row.number("n"),
+            "sandbox",
+            sandboxId)
+        .orElse(0);
+  }
+
+  @Override
+  public List<Session> endedBeyond(String sandboxId, boolean keep, int newest, int most) {
+    return sql.all(
+        """
+        SELECT * FROM sessions WHERE sandbox_id = :sandbox AND terminal = 1 AND keep = :keep
+        ORDER BY created_at DESC, id DESC LIMIT :most OFFSET :newest""",
+        SqlSessions::read,
+        "sandbox",
+        sandboxId,
+        "keep",
+        keep,
+        "most",
+        most,
+        "newest",
+        newest);
+  }
+
+  @Override
+  public List<Session> endedBefore(Instant instant, int most) {
+    return sql.all(
+        """
+        SELECT * FROM sessions WHERE terminal = 1 AND keep = 0 AND ended_at < :before
+        ORDER BY ended_at LIMIT :most""",
+        SqlSessions::read,
+        "before",
+        instant,
+        "most",
+        most);
+  }
+
+  @Override
+  public boolean delete(String id) {
+    return sql.change("DELETE FROM sessions WHERE id = :id", "id", id) > 0;
   }
 
   @Override

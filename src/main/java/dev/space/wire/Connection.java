@@ -167,6 +167,14 @@ final class Connection implements AutoCloseable {
     return endpoint;
   }
 
+  void endWriting() throws WireException {
+    try {
+      channel.shutdownOutput();
+    } catch (IOException e) {
+      throw failure("writing to", e);
+    }
+  }
+
   @Override
   public void close() {
     watchdog.close();

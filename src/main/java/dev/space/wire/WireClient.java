@@ -92,6 +92,29 @@ public final class WireClient {
     }
   }
 
+  /// Upgrades a connection to raw bytes.
+  ///
+  /// @param protocol value of the Upgrade header
+  /// @throws RefusedException when the server answered with something else
+  public RawConnection upgrade(String target, String protocol, Headers headers) throws IOException {
+    WireRequest request =
+        new WireRequest(
+                "GET", target, headers, new Body.Empty(), Optional.empty(), Optional.empty())
+            .header("Upgrade", protocol);
+    Connection connection = Connection.open(endpoint, Optional.empty(), Optional.empty());
+    try {
+      connection.write(head(request));
+      WireResponse response = readHead(connection, "GET");
+      if (response.status() != 101) {
+        throw new RefusedException(response.status(), response.text(64 * 1024));
+      }
+      return new RawConnection(connection);
+    } catch (IOException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
   private static WireResponse answerAfter(
       WireException cutOff, Connection connection, WireRequest request) throws WireException {
     try {

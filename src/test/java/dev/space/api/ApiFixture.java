@@ -17,6 +17,7 @@ import dev.space.core.store.Store;
 import dev.space.core.template.BuildLogs;
 import dev.space.core.template.TemplateRef;
 import dev.space.core.template.TemplateService;
+import dev.space.core.usage.UsageService;
 import dev.space.http.Router;
 import dev.space.http.ServerLimits;
 import dev.space.http.TestServer;
@@ -43,6 +44,7 @@ final class ApiFixture implements AutoCloseable {
   final String key;
   volatile Optional<String> notReady = Optional.empty();
 
+  private final UsageService usage;
   private final SessionService sessions;
   private final OperationService operations;
   private final SandboxService sandboxes;
@@ -77,6 +79,7 @@ final class ApiFixture implements AutoCloseable {
             ids,
             java.time.Duration.ofHours(1));
     var keys = new ApiKeys(store, ids, random, clock);
+    usage = new UsageService(store, node, clock, Duration.ofMillis(50));
     var metrics = new ServiceMetrics(node);
     events.listen(metrics::count);
     router =
@@ -96,6 +99,7 @@ final class ApiFixture implements AutoCloseable {
                     new BuildLogs(root.resolve("builds"))),
                 new SnapshotService(ledger, node),
                 events,
+                usage,
                 node),
             new ApiSettings(Optional.empty(), () -> 8701, "0.1.0", "none", () -> notReady),
             metrics);
@@ -113,6 +117,7 @@ final class ApiFixture implements AutoCloseable {
     theirs.close();
     nobody.close();
     server.close();
+    usage.close();
     sessions.close();
     sandboxes.close();
     operations.close();

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
@@ -99,6 +100,7 @@ final class ForkWork {
         source.onTimeout(),
         source.idleTimeout(),
         source.autoWake(),
+        Set.of(), // who made a port public meant that sandbox
         source.node(),
         entry.now(),
         entry.now(),

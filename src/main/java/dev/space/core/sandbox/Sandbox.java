@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /// A sandbox as it is recorded: one microVM, one writable disk, made from a template or a snapshot.
 ///
@@ -22,6 +23,7 @@ import java.util.Optional;
 /// @param expiresAt when `onTimeout` happens; empty means never
 /// @param idleTimeout how long it may be without session, attachment, file or port traffic
 /// @param autoWake whether traffic wakes it
+/// @param publicPorts ports whose route asks for no key and no token
 /// @param node the host that owns its VM
 /// @param rev grows with every change of the record; compare-and-set goes by it
 public record Sandbox(
@@ -40,6 +42,7 @@ public record Sandbox(
     OnTimeout onTimeout,
     Optional<Duration> idleTimeout,
     boolean autoWake,
+    Set<Integer> publicPorts,
     String node,
     Instant createdAt,
     Instant stateChangedAt,
@@ -62,6 +65,7 @@ public record Sandbox(
         onTimeout,
         idleTimeout,
         autoWake,
+        publicPorts,
         node,
         createdAt,
         at,
@@ -85,6 +89,7 @@ public record Sandbox(
         then,
         idleTimeout,
         autoWake,
+        publicPorts,
         node,
         createdAt,
         stateChangedAt,
@@ -95,7 +100,8 @@ public record Sandbox(
     return expiring(timeout, at, onTimeout);
   }
 
-  Sandbox described(Optional<Duration> idle, boolean wakes, Map<String, String> labels) {
+  Sandbox described(
+      Optional<Duration> idle, boolean wakes, Set<Integer> ports, Map<String, String> labels) {
     return new Sandbox(
         id,
         project,
@@ -112,6 +118,7 @@ public record Sandbox(
         onTimeout,
         idle,
         wakes,
+        ports,
         node,
         createdAt,
         stateChangedAt,

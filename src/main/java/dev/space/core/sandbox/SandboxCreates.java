@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /// Makes records out of requests.
 final class SandboxCreates {
@@ -52,6 +53,7 @@ final class SandboxCreates {
             request.onTimeout(),
             request.idleTimeout(),
             request.autoWake(),
+            Set.copyOf(request.publicPorts()),
             node.name(),
             entry.now(),
             entry.now(),
@@ -122,6 +124,7 @@ final class SandboxCreates {
         .described(
             idle,
             change.autoWake().orElse(s.autoWake()),
+            change.publicPorts().<Set<Integer>>map(Set::copyOf).orElse(s.publicPorts()),
             change.metadata().<Map<String, String>>map(Map::copyOf).orElse(s.metadata()));
   }
 }

@@ -9,6 +9,7 @@ import dev.space.core.template.Resources;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /// The limits of what callers may ask for. Every refusal names the field and the limit.
@@ -26,6 +27,8 @@ final class SandboxLimits {
   static final Duration TIMEOUT_MAX = Duration.ofDays(30);
   static final int COPIES_MAX = 100;
   static final int NAME_MAX = 128;
+  static final int PUBLIC_PORTS_MAX = 64;
+  static final int PORT_MAX = 65_535;
 
   private static final Pattern ENV_NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_]{0,255}");
 
@@ -39,12 +42,23 @@ final class SandboxLimits {
     metadata(request.metadata());
     request.timeout().ifPresent(d -> time("timeout", d));
     request.idleTimeout().ifPresent(d -> time("idle_timeout", d));
+    ports(request.publicPorts());
   }
 
   static void check(UpdateSandbox change) {
     change.metadata().ifPresent(SandboxLimits::metadata);
     change.timeout().filter(d -> !d.isZero()).ifPresent(d -> time("timeout", d));
     change.idleTimeout().filter(d -> !d.isZero()).ifPresent(d -> time("idle_timeout", d));
+    change.publicPorts().ifPresent(SandboxLimits::ports);
+  }
+
+  private static void ports(Set<Integer> ports) {
+    if (ports.size() > PUBLIC_PORTS_MAX) {
+      throw refuse(
+          "public_ports must have at most %d ports, not %d"
+              .formatted(PUBLIC_PORTS_MAX, ports.size()));
+    }
+    ports.forEach(port -> number("public_ports", port, 1, PORT_MAX));
   }
 
   static void copies(int count) {

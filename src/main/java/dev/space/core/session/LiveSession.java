@@ -53,6 +53,9 @@ final class LiveSession {
   private @Nullable Thread pump;
   private boolean pumpAgain;
 
+  /// Whether the log says already that the disk is full. The pump's own.
+  private boolean fullTold;
+
   /// @param idle called when the pump has ended
   LiveSession(
       Session session,
@@ -259,7 +262,12 @@ final class LiveSession {
           if (use == null) {
             use = host.use(caller, session.sandboxId());
           }
-          guest.output(session.id(), before, this::take);
+          if (log.exit().isEmpty()) {
+            guest.output(session.id(), before, this::take);
+          }
+          // The exit may have reached the log and not the disk.
+          log.exit()
+              .ifPresent(exit -> end(SessionState.EXITED, Optional.of(exit), Optional.empty()));
           if (session.state() == SessionState.RUNNING) {
             throw Problem.of(ErrorCode.INTERNAL, "The guest ended the output before the exit.")
                 .toException();
@@ -280,7 +288,15 @@ final class LiveSession {
       if (use != null) {
         use.close();
       }
+      flushed();
+    }
+  }
+
+  private void flushed() {
+    try {
       log.flush();
+    } catch (SpaceException e) {
+      LOG.warn("session {}: {}", session.id(), e.problem().oneLine());
     }
   }
 
@@ -290,6 +306,14 @@ final class LiveSession {
     return switch (e.code()) {
       case GUEST_UNREACHABLE, INTERNAL, DEADLINE_EXCEEDED, TOO_MANY_REQUESTS -> {
         LOG.debug("session {}: output interrupted: {}", session.id(), e.problem().oneLine());
+        yield true;
+      }
+      case DISK_FULL -> {
+        // Nothing is lost: the guest keeps what isn't in the log, and its process waits for it.
+        if (!fullTold) {
+          fullTold = true;
+          LOG.warn("session {}: {}", session.id(), e.problem().oneLine());
+        }
         yield true;
       }
       case NOT_FOUND, SESSION_NOT_FOUND, FILE_NOT_FOUND -> {
@@ -342,11 +366,17 @@ final class LiveSession {
       if (session.state() != SessionState.RUNNING) {
         return;
       }
+      Session before = session;
       session = ended(SessionState.EXITED, Optional.of(event.exit()), Optional.empty());
-      log.append(event);
-      log.flush();
+      try {
+        log.append(event);
+        log.flush();
+        save(session);
+      } catch (SpaceException e) {
+        session = before;
+        throw e;
+      }
       log.end();
-      save(session);
     } finally {
       lock.unlock();
     }
@@ -396,10 +426,20 @@ final class LiveSession {
       if (session.state().isTerminal()) {
         return;
       }
+      Session before = session;
       session = ended(state, exit, error);
-      log.flush();
+      try {
+        log.flush();
+        save(session);
+      } catch (SpaceException e) {
+        if (state == SessionState.EXITED) {
+          session = before; // its pump tries again
+        } else {
+          log.end();
+        }
+        throw e;
+      }
       log.end();
-      save(session);
       if (pump != null && pump != Thread.currentThread()) {
         pump.interrupt();
       }

@@ -12,6 +12,9 @@ public interface OutputLogs {
   /// Records the epoch of a session's tokens durably.
   void epoch(String sandboxId, String sessionId, int epoch);
 
+  /// Removes what is kept for one session.
+  void delete(String sandboxId, String sessionId);
+
   /// Removes everything kept for a sandbox's sessions.
   void delete(String sandboxId);
 }

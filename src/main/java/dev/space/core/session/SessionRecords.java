@@ -6,11 +6,15 @@ import dev.space.core.operation.IdempotencyKey;
 import dev.space.core.store.Page;
 import dev.space.core.store.Store;
 import dev.space.core.store.Tx;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
 /// The durable records of sessions.
 final class SessionRecords {
+
+  /// Sessions of one sandbox that are not over: created or running.
+  static final int OPEN_MAX = 4096;
 
   private final Store store;
 
@@ -28,6 +32,13 @@ final class SessionRecords {
           var earlier = key.flatMap(k -> earlier(tx, session.project(), k));
           if (earlier.isPresent()) {
             return earlier.get();
+          }
+          if (tx.sessions().countOpen(session.sandboxId()) >= OPEN_MAX) {
+            throw Problem.of(
+                    ErrorCode.TOO_MANY_REQUESTS,
+                    "The sandbox has " + OPEN_MAX + " sessions that are not over.")
+                .remedy("End some: DELETE /v1/sandboxes/{id}/sessions/{session_id}.")
+                .toException();
           }
           key.ifPresent(
               k -> tx.idempotency().put(session.project(), k, session.id(), session.createdAt()));
@@ -47,7 +58,14 @@ final class SessionRecords {
           .remedy("Use a new key for a new request; repeat a request unchanged.")
           .toException();
     }
-    return tx.sessions().find(used.get().resultId());
+    Optional<Session> made = tx.sessions().find(used.get().resultId());
+    if (made.isEmpty()) {
+      throw Problem.of(
+              ErrorCode.SESSION_NOT_FOUND, "The session that was made with this key is gone.")
+          .remedy("Use a new key for a new session.")
+          .toException();
+    }
+    return made;
   }
 
   Optional<Session> find(String sessionId) {
@@ -72,6 +90,18 @@ final class SessionRecords {
 
   Page<Session> list(String project, String sandboxId, int limit, Optional<String> cursor) {
     return store.read(tx -> tx.sessions().list(project, sandboxId, limit, cursor));
+  }
+
+  List<Session> endedBeyond(String sandboxId, boolean keep, int newest, int most) {
+    return store.read(tx -> tx.sessions().endedBeyond(sandboxId, keep, newest, most));
+  }
+
+  List<Session> endedBefore(Instant instant, int most) {
+    return store.read(tx -> tx.sessions().endedBefore(instant, most));
+  }
+
+  boolean delete(String sessionId) {
+    return store.<Boolean>transact(tx -> tx.sessions().delete(sessionId));
   }
 
   /// Sessions whose process runs, of one sandbox.

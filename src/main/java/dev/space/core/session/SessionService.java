@@ -44,6 +44,7 @@ public final class SessionService implements AutoCloseable {
   private final Duration tokenLife;
   private final Ids ids;
   private final LiveSessions live;
+  private final SessionRetention retention;
 
   /// @param tokenLife how long an attachment token is good
   public SessionService(
@@ -62,14 +63,16 @@ public final class SessionService implements AutoCloseable {
     this.ids = ids;
     this.tokenLife = tokenLife;
     this.live = new LiveSessions(host, this.records, logs, clock);
+    this.retention = new SessionRetention(records, logs, live, clock);
   }
 
   /// Makes a session, and starts it when asked to. A repeated call with the same key answers with
   /// the same session and starts no second process.
   ///
   /// @throws dev.space.core.error.SpaceException INVALID_REQUEST, SANDBOX_NOT_FOUND; ILLEGAL_STATE
-  ///   when the sandbox is over; with `start` also what a start can fail with: COMMAND_NOT_FOUND,
-  ///   USER_NOT_FOUND, WORKDIR_NOT_FOUND, and the session is then recorded as failed
+  ///   when the sandbox is over; TOO_MANY_REQUESTS when it has too many that are not; with `start`
+  ///   also what a start can fail with: COMMAND_NOT_FOUND, USER_NOT_FOUND, WORKDIR_NOT_FOUND, and
+  ///   the session is then recorded as failed
   public SessionTicket create(
       Caller caller, String sandboxId, CreateSession request, Optional<IdempotencyKey> key) {
     Sandbox sandbox = host.get(caller, sandboxId);
@@ -81,6 +84,7 @@ public final class SessionService implements AutoCloseable {
           .toException();
     }
     Session made = records.insert(session(caller, sandboxId, request), key);
+    retention.created(sandboxId);
     if (request.start()) {
       with(
           made,
@@ -192,6 +196,7 @@ public final class SessionService implements AutoCloseable {
   public void sandboxDeleted(String sandboxId) {
     sandboxOver(sandboxId, Problem.of(ErrorCode.SANDBOX_NOT_FOUND, "The sandbox was deleted."));
     records.forget(sandboxId);
+    retention.sandboxDeleted(sandboxId);
     logs.delete(sandboxId);
   }
 
@@ -209,6 +214,7 @@ public final class SessionService implements AutoCloseable {
         resume(session);
       }
     }
+    retention.sweep();
   }
 
   private void lose(Session session, Problem cause) {

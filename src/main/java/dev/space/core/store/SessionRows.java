@@ -1,6 +1,7 @@
 package dev.space.core.store;
 
 import dev.space.core.session.Session;
+import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
@@ -23,6 +24,21 @@ public interface SessionRows {
 
   /// What is not terminal in any sandbox, oldest first.
   List<Session> open();
+
+  /// How many are not terminal in a sandbox.
+  int countOpen(String sandboxId);
+
+  /// The terminal ones of a sandbox that are older than its newest.
+  ///
+  /// @param keep those with this mark
+  /// @param newest how many are passed over
+  List<Session> endedBeyond(String sandboxId, boolean keep, int newest, int most);
+
+  /// Terminal ones without `keep` that ended before, the longest ended first.
+  List<Session> endedBefore(Instant instant, int most);
+
+  /// Forgets one and says whether it was there.
+  boolean delete(String id);
 
   /// Forgets a sandbox's sessions and says how many.
   int deleteAll(String sandboxId);

@@ -66,8 +66,16 @@ public final class DiskOutputLogs implements OutputLogs {
   }
 
   @Override
+  public void delete(String sandboxId, String sessionId) {
+    remove(directory(sandboxId, sessionId));
+  }
+
+  @Override
   public void delete(String sandboxId) {
-    Path directory = root.resolve(checked(sandboxId));
+    remove(root.resolve(checked(sandboxId)));
+  }
+
+  private static void remove(Path directory) {
     List<Path> all;
     try (var found = Files.walk(directory)) {
       all = found.sorted(Comparator.reverseOrder()).toList();

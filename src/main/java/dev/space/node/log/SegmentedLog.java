@@ -313,13 +313,14 @@ final class SegmentedLog implements OutputLog {
     if (pendingBytes > 0) {
       Segment segment = segments.getLast();
       try {
-        if (segment.length == 0) {
+        boolean begins = segment.length == 0;
+        if (begins) {
           Files.createDirectories(directory);
-          if (segments.size() > 1) {
-            tailBytes += Segment.HEADER_BYTES;
-          }
         }
         segment.write(pending, pendingBytes);
+        if (begins && segments.size() > 1) {
+          tailBytes += Segment.HEADER_BYTES;
+        }
       } catch (IOException e) {
         throw failed("write", e);
       }
