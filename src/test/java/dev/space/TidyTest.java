@@ -30,8 +30,7 @@ class TidyTest {
           "src/main/java/dev/space/http/jetty/JettyExchange.java", 545,
           "src/test/java/dev/space/core/session/SessionServiceTest.java", 520,
           "src/test/java/dev/space/core/sandbox/SandboxServiceTest.java", 520,
-          "src/test/java/dev/space/store/StoreContractTest.java", 520,
-          "agent/cmd/floor/main.go", 520);
+          "src/test/java/dev/space/store/StoreContractTest.java", 520);
 
   /// Folders that hold nothing of ours.
   private static final Set<String> NOT_OURS =

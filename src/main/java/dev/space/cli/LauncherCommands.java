@@ -35,6 +35,16 @@ final class LauncherCommands {
     }
   }
 
+  @Command(
+      name = "bench",
+      description = "Measure the product beside its floor (needs the checkout).")
+  static final class Bench implements java.util.concurrent.Callable<Integer> {
+    @Override
+    public Integer call() {
+      return notHere();
+    }
+  }
+
   @Command(name = "fmt", description = "Format all sources (needs the checkout).")
   static final class Fmt implements java.util.concurrent.Callable<Integer> {
     @Override

@@ -79,6 +79,7 @@ public final class Main {
         new LauncherCommands.Test(),
         new LauncherCommands.Build(),
         new LauncherCommands.Fmt(),
+        new LauncherCommands.Bench(),
         new TrainCommand(root));
   }
 

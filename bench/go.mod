@@ -1,0 +1,18 @@
+module space/bench
+
+go 1.24.0
+
+require (
+	google.golang.org/grpc v1.79.3
+	space/agent v0.0.0
+)
+
+require (
+	golang.org/x/net v0.48.0 // indirect
+	golang.org/x/sys v0.40.0 // indirect
+	golang.org/x/text v0.32.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
+)
+
+replace space/agent => ../agent
