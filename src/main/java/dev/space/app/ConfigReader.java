@@ -1,6 +1,7 @@
 package dev.space.app;
 
 import dev.space.app.SpaceConfig.Boot;
+import dev.space.app.SpaceConfig.E2b;
 import dev.space.app.SpaceConfig.Limits;
 import dev.space.app.SpaceConfig.OnStop;
 import dev.space.app.SpaceConfig.Qemu;
@@ -45,6 +46,8 @@ public final class ConfigReader {
           "data_listen",
           "data_url",
           "port_domain",
+          "e2b.listen",
+          "e2b.domain",
           "vmm",
           "qemu.binary",
           "qemu.accelerator",
@@ -170,6 +173,7 @@ public final class ConfigReader {
         address("data_listen", "127.0.0.1:8701"),
         text("data_url"),
         text("port_domain"),
+        new E2b(optionalAddress("e2b.listen", "127.0.0.1:8702"), text("e2b.domain")),
         choice("vmm", VmmChoice.class, VmmChoice.AUTO),
         new Qemu(
             text("qemu.binary").orElse("qemu-system-x86_64"),
@@ -202,6 +206,14 @@ public final class ConfigReader {
   private Optional<String> text(String key) {
     Value value = values.get(key);
     return value == null || value.text.isBlank() ? Optional.empty() : Optional.of(value.text);
+  }
+
+  /// Given but empty means nowhere.
+  private Optional<InetSocketAddress> optionalAddress(String key, String fallback) {
+    Value value = values.get(key);
+    return value != null && value.text.isBlank()
+        ? Optional.empty()
+        : Optional.of(address(key, fallback));
   }
 
   private InetSocketAddress address(String key, String fallback) {

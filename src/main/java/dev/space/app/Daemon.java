@@ -9,11 +9,13 @@ import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.dataplane.DataPlane;
 import dev.space.dataplane.PortTokens;
+import dev.space.e2b.E2b;
 import dev.space.http.HttpListener;
 import dev.space.http.HttpServer;
 import dev.space.http.RequestIds;
 import dev.space.http.ServerLimits;
 import dev.space.http.jetty.JettyServer;
+import dev.space.node.log.KeyFile;
 import java.io.IOException;
 import java.net.Inet6Address;
 import java.net.InetSocketAddress;
@@ -23,6 +25,7 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +46,7 @@ public final class Daemon implements AutoCloseable {
   private final CountDownLatch stopped = new CountDownLatch(1);
   private final String controlUrl;
   private final String dataUrl;
+  private final Optional<String> e2bUrl;
   private final boolean keyIsNew;
 
   private Daemon(
@@ -64,8 +68,9 @@ public final class Daemon implements AutoCloseable {
       push(() -> server.stop(STOP_GRACE));
       this.controlUrl = url(server.address(CONTROL));
       this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
+      this.e2bUrl = config.e2b().listen().map(_ -> url(server.address(E2b.LISTENER)));
       if (announced) {
-        push(DaemonFile.write(directory.path(), controlUrl, dataUrl));
+        push(DaemonFile.write(directory.path(), controlUrl, dataUrl, e2bUrl));
       }
       services.fillPools();
       LOG.info("ready: {} with {}", controlUrl, driver.vmm().isolation().wire());
@@ -121,17 +126,41 @@ public final class Daemon implements AutoCloseable {
             new PortTokens(services.tokens(), clock),
             config.portDomain(),
             clock);
+    List<HttpListener> listeners = new ArrayList<>();
+    listeners.add(new HttpListener(CONTROL, config.listen(), api));
+    listeners.add(new HttpListener(DATA, config.dataListen(), data.handler()));
+    config
+        .e2b()
+        .listen()
+        .ifPresent(
+            address -> listeners.add(e2b(config, services, data, clock, random).listener(address)));
     HttpServer server =
-        JettyServer.start(
-            List.of(
-                new HttpListener(CONTROL, config.listen(), api),
-                new HttpListener(DATA, config.dataListen(), data.handler())),
-            ServerLimits.DEFAULT,
-            new RequestIds(random),
-            metrics);
+        JettyServer.start(listeners, ServerLimits.DEFAULT, new RequestIds(random), metrics);
     dataPort.set(server.address(DATA).getPort());
     metrics.openRequests(server::open);
     return server;
+  }
+
+  private static E2b e2b(
+      SpaceConfig config,
+      Services services,
+      DataPlane data,
+      InstantSource clock,
+      SecureRandom random) {
+    return new E2b(
+        new E2b.Services(
+            services.sandboxes(),
+            services.operations(),
+            services.sessions(),
+            services.snapshots(),
+            services.templates(),
+            services.keys(),
+            services::find,
+            services::running),
+        KeyFile.readOrMake(config.dataDir().resolve("e2b-key"), random),
+        config.e2b().domain(),
+        data::carry,
+        clock);
   }
 
   private static String url(InetSocketAddress address) {
@@ -157,6 +186,11 @@ public final class Daemon implements AutoCloseable {
   /// Where the data plane answers.
   public String dataUrl() {
     return dataUrl;
+  }
+
+  /// Where E2B's SDKs are served.
+  public Optional<String> e2bUrl() {
+    return e2bUrl;
   }
 
   /// Whether this start made the bootstrap key, which is then in `api-key` of the data directory.
@@ -187,11 +221,16 @@ public final class Daemon implements AutoCloseable {
   /// Tells the command line on this machine where the daemon is.
   private record DaemonFile(Path path) implements AutoCloseable {
 
-    static DaemonFile write(Path dataDir, String controlUrl, String dataUrl) {
+    static DaemonFile write(
+        Path dataDir, String controlUrl, String dataUrl, Optional<String> e2bUrl) {
       Path path = dataDir.resolve("daemon.json");
       String json =
-          "{\"control_url\":\"%s\",\"data_url\":\"%s\",\"pid\":%d}\n"
-              .formatted(controlUrl, dataUrl, ProcessHandle.current().pid());
+          "{\"control_url\":\"%s\",\"data_url\":\"%s\",%s\"pid\":%d}\n"
+              .formatted(
+                  controlUrl,
+                  dataUrl,
+                  e2bUrl.map("\"e2b_url\":\"%s\","::formatted).orElse(""),
+                  ProcessHandle.current().pid());
       try {
         Path part = dataDir.resolve("daemon.json.partial");
         Files.writeString(part, json);

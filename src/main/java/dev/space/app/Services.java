@@ -31,7 +31,10 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.EnumSet;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /// The domain's services over one store and one node.
 final class Services implements SessionHost, AutoCloseable {
@@ -199,6 +202,13 @@ final class Services implements SessionHost, AutoCloseable {
     return store
         .<Optional<Sandbox>>read(tx -> tx.sandboxes().find(sandboxId))
         .filter(sandbox -> sandbox.state() != SandboxState.DELETED);
+  }
+
+  /// All sandboxes that run, whoever they belong to.
+  Stream<Sandbox> running() {
+    return store
+        .<List<Sandbox>>read(tx -> tx.sandboxes().inStates(EnumSet.of(SandboxState.RUNNING)))
+        .stream();
   }
 
   @Override

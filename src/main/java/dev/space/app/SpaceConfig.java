@@ -14,6 +14,7 @@ import java.util.Optional;
 /// @param dataUrl how callers reach the data plane; empty means the host they called and the port
 ///   of `dataListen`
 /// @param portDomain domain below which `{port}-{id}` names a port of a sandbox
+/// @param e2b the listener for E2B's SDKs
 /// @param vmm which driver
 /// @param warm how many idle VMs to keep ready, per template
 /// @param onStop what becomes of running sandboxes when the daemon is stopped
@@ -23,6 +24,7 @@ public record SpaceConfig(
     InetSocketAddress dataListen,
     Optional<String> dataUrl,
     Optional<String> portDomain,
+    E2b e2b,
     VmmChoice vmm,
     Qemu qemu,
     Boot boot,
@@ -30,6 +32,13 @@ public record SpaceConfig(
     Sessions sessions,
     List<Warm> warm,
     OnStop onStop) {
+
+  /// @param listen where E2B's SDKs are served; empty means nowhere
+  /// @param domain what their `getHost` puts behind `{port}-{id}.`, a port included
+  public record E2b(Optional<InetSocketAddress> listen, Optional<String> domain) {
+
+    public static final E2b OFF = new E2b(Optional.empty(), Optional.empty());
+  }
 
   /// `auto` starts a real guest to find out what works here.
   public enum VmmChoice {

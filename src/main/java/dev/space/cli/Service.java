@@ -72,6 +72,7 @@ final class Service implements AutoCloseable {
         anyPort,
         Optional.empty(),
         Optional.empty(),
+        SpaceConfig.E2b.OFF,
         config.vmm(),
         config.qemu(),
         config.boot(),

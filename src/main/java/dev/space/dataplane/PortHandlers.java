@@ -157,16 +157,37 @@ final class PortHandlers {
           .sendEmpty();
       return;
     }
+    carry(
+        exchange,
+        caller,
+        id,
+        port,
+        new PortProxy.Request(
+            target, prefix, withheld(exchange), cookies(exchange), subprotocols(exchange)));
+  }
+
+  /// Passes a request whose client was let in by other means, as it is but for withheld headers.
+  void carry(Exchange exchange, Caller caller, String id, int port, Set<String> withheld)
+      throws Exception {
+    String query = exchange.rawQuery().isEmpty() ? "" : "?" + exchange.rawQuery();
+    carry(
+        exchange,
+        caller,
+        id,
+        port,
+        new PortProxy.Request(
+            exchange.rawPath() + query, "", withheld, Optional.empty(), Optional.empty()));
+  }
+
+  private void carry(
+      Exchange exchange, Caller caller, String id, int port, PortProxy.Request request)
+      throws Exception {
     var use = doors.host().use(caller, id);
     boolean passed = false;
     try {
       var proxy = new PortProxy(use.guest(), port);
       passed = true;
-      proxy.pass(
-          exchange,
-          new PortProxy.Request(
-              target, prefix, withheld(exchange), cookies(exchange), subprotocols(exchange)),
-          use);
+      proxy.pass(exchange, request, use);
     } finally {
       if (!passed) {
         use.close();

@@ -205,6 +205,13 @@ final class AttachedSession implements SessionService.Attachment {
         });
   }
 
+  @Override
+  public long lastSeq() {
+    try (var hold = live.hold(known)) {
+      return hold.session().log().lastSeq();
+    }
+  }
+
   private void startForInput() {
     if (!known.spec().stdin()) {
       throw Problem.of(ErrorCode.ILLEGAL_STATE, "The session has no input.")

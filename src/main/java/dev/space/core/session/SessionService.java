@@ -337,6 +337,9 @@ public final class SessionService implements AutoCloseable {
     /// several may type.
     void appendStdin(byte[] data, boolean eof);
 
+    /// Number of the last event so far; reading after it gives only what is still to come.
+    long lastSeq();
+
     void signal(int signal, SignalScope scope);
 
     void resize(PtySize size);

@@ -1,0 +1,125 @@
+package dev.space.e2b;
+
+import dev.space.core.access.Caller;
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.SpaceException;
+import dev.space.core.guest.GuestStats;
+import dev.space.core.sandbox.Sandbox;
+import dev.space.core.sandbox.SandboxService;
+import dev.space.core.sandbox.SandboxState;
+import dev.space.core.session.Session;
+import dev.space.core.session.SessionService;
+import dev.space.http.Exchange;
+import dev.space.http.Json;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/// Metrics and logs of sandboxes over E2B's control plane.
+final class MetricsRoutes {
+
+  private static final int SANDBOXES_MAX = 100;
+  private static final int SESSIONS_MAX = 1000;
+
+  private final SandboxService sandboxes;
+  private final SessionService sessions;
+  private final InstantSource clock;
+
+  MetricsRoutes(SandboxService sandboxes, SessionService sessions, InstantSource clock) {
+    this.sandboxes = sandboxes;
+    this.sessions = sessions;
+    this.clock = clock;
+  }
+
+  /// The sample of now, when now lies in what is asked for.
+  void one(Exchange exchange, Caller caller) {
+    Sandbox sandbox = live(caller, exchange.pathVariable("id"));
+    long now = clock.instant().getEpochSecond();
+    long start = exchange.query().integer("start", 0, 0, Long.MAX_VALUE);
+    long end = exchange.query().integer("end", now, 0, Long.MAX_VALUE);
+    List<Map<String, Object>> samples = new ArrayList<>();
+    if (start <= now && end >= now) {
+      sample(caller, sandbox).ifPresent(samples::add);
+    }
+    Json.send(exchange, 200, samples);
+  }
+
+  void several(Exchange exchange, Caller caller) {
+    String[] ids = exchange.query().required("sandbox_ids").split(",");
+    if (ids.length > SANDBOXES_MAX) {
+      throw new E2bError(400, "at most " + SANDBOXES_MAX + " sandboxes at once");
+    }
+    Map<String, Object> found = new LinkedHashMap<>();
+    for (String id : ids) {
+      try {
+        sample(caller, sandboxes.get(caller, id)).ifPresent(sample -> found.put(id, sample));
+      } catch (SpaceException e) {
+        if (e.code() != ErrorCode.SANDBOX_NOT_FOUND) {
+          throw e;
+        }
+      }
+    }
+    Json.send(exchange, 200, Map.of("sandboxes", found));
+  }
+
+  private Optional<Map<String, Object>> sample(Caller caller, Sandbox sandbox) {
+    if (sandbox.state() != SandboxState.RUNNING) {
+      return Optional.empty();
+    }
+    try (var use = sandboxes.use(caller, sandbox.id())) {
+      GuestStats stats = use.guest().stats();
+      Instant now = clock.instant();
+      Map<String, Object> view = new LinkedHashMap<>();
+      view.put("timestamp", now.truncatedTo(ChronoUnit.MILLIS).toString());
+      view.put("timestampUnix", now.getEpochSecond());
+      view.put("cpuCount", stats.cpuCount());
+      view.put(
+          "cpuUsedPct",
+          stats.cpuTotalMillis() == 0
+              ? 0.0
+              : Math.round(10_000.0 * stats.cpuBusyMillis() / stats.cpuTotalMillis()) / 100.0);
+      view.put("memUsed", stats.memoryUsed());
+      view.put("memTotal", stats.memoryTotal());
+      view.put("memCache", stats.memoryCache());
+      view.put("diskUsed", stats.diskUsed());
+      view.put("diskTotal", stats.diskTotal());
+      return Optional.of(view);
+    }
+  }
+
+  /// What a sandbox's log holds here: one line for each command that was run in it.
+  void logs(Exchange exchange, Caller caller) {
+    Sandbox sandbox = live(caller, exchange.pathVariable("id"));
+    List<Map<String, Object>> lines = new ArrayList<>();
+    List<Map<String, Object>> entries = new ArrayList<>();
+    for (Session session :
+        sessions.list(caller, sandbox.id(), SESSIONS_MAX, Optional.empty()).items().reversed()) {
+      String at = session.createdAt().truncatedTo(ChronoUnit.MILLIS).toString();
+      String text =
+          "process "
+              + session.pid().map(String::valueOf).orElse("-")
+              + " "
+              + session.state().wire();
+      lines.add(Map.of("timestamp", at, "line", text));
+      entries.add(Map.of("timestamp", at, "level", "info", "message", text, "fields", Map.of()));
+    }
+    Json.send(exchange, 200, Map.of("logs", lines, "logEntries", entries));
+  }
+
+  private Sandbox live(Caller caller, String id) {
+    try {
+      return sandboxes.get(caller, id);
+    } catch (SpaceException e) {
+      if (e.code() == ErrorCode.SANDBOX_NOT_FOUND) {
+        throw new E2bError(
+            404, "Sandbox \"" + id + "\" doesn't exist or you don't have access to it");
+      }
+      throw e;
+    }
+  }
+}

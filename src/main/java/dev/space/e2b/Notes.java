@@ -1,0 +1,61 @@
+package dev.space.e2b;
+
+import dev.space.core.sandbox.Sandbox;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/// What E2B knows of a sandbox beyond what SPACE records. It is kept in the sandbox's metadata
+/// under names that E2B programs can't use and never see.
+final class Notes {
+
+  private static final String PREFIX = "space.e2b/";
+  private static final String INSECURE = PREFIX + "insecure";
+  private static final String DISK_ONLY = PREFIX + "pause-disk-only";
+  private static final String PRIVATE_PORTS = PREFIX + "private-ports";
+  private static final String NETWORK = PREFIX + "network";
+
+  private Notes() {}
+
+  record Settings(
+      boolean insecure, boolean pauseDiskOnly, boolean privatePorts, Optional<String> network) {}
+
+  /// The metadata to record: the caller's and the notes.
+  static Map<String, String> with(Map<String, String> metadata, Settings settings) {
+    Map<String, String> all = new LinkedHashMap<>();
+    metadata.forEach(
+        (key, value) -> {
+          if (key.startsWith(PREFIX)) {
+            throw new E2bError(400, "metadata keys must not begin with '" + PREFIX + "'");
+          }
+          all.put(key, value);
+        });
+    if (settings.insecure()) {
+      all.put(INSECURE, "true");
+    }
+    if (settings.pauseDiskOnly()) {
+      all.put(DISK_ONLY, "true");
+    }
+    if (settings.privatePorts()) {
+      all.put(PRIVATE_PORTS, "true");
+    }
+    settings.network().ifPresent(n -> all.put(NETWORK, n));
+    return all;
+  }
+
+  static Settings of(Sandbox sandbox) {
+    Map<String, String> metadata = sandbox.metadata();
+    return new Settings(
+        metadata.containsKey(INSECURE),
+        metadata.containsKey(DISK_ONLY),
+        metadata.containsKey(PRIVATE_PORTS),
+        Optional.ofNullable(metadata.get(NETWORK)));
+  }
+
+  /// The metadata as the caller gave it.
+  static Map<String, String> visible(Sandbox sandbox) {
+    Map<String, String> own = new LinkedHashMap<>(sandbox.metadata());
+    own.keySet().removeIf(key -> key.startsWith(PREFIX));
+    return own;
+  }
+}

@@ -1,0 +1,156 @@
+package dev.space.e2b;
+
+import dev.space.core.error.SpaceException;
+import dev.space.core.guest.Guest.WatchSpec;
+import dev.space.core.guest.WatchEvent;
+import dev.space.e2b.proto.filesystem.EventType;
+import dev.space.e2b.proto.filesystem.FilesystemEvent;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// Watches that are polled: events queue up between two polls. The Python SDK polls right after a
+/// write has returned and expects its events to be there, while events travel on a stream of their
+/// own: a drain waits until that stream was quiet for a moment.
+final class Watchers {
+
+  private static final int EVENTS_MAX = 10_000;
+  private static final int WATCHERS_MAX = 1000;
+  private static final long QUIET_NANOS = 20_000_000;
+  private static final long DRAIN_NANOS_MAX = 300_000_000;
+
+  private final Map<String, Watcher> watchers = new ConcurrentHashMap<>();
+  private final AtomicLong counter = new AtomicLong();
+
+  private static final class Watcher {
+    private final String sandboxId;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition arrived = lock.newCondition();
+    private final ArrayDeque<FilesystemEvent> events = new ArrayDeque<>();
+    private final CompletableFuture<Void> armed = new CompletableFuture<>();
+    private Optional<Thread> thread = Optional.empty();
+
+    private Watcher(String sandboxId) {
+      this.sandboxId = sandboxId;
+    }
+
+    private void add(WatchEvent event) {
+      lock.lock();
+      try {
+        toE2b(event).filter(_ -> events.size() < EVENTS_MAX).ifPresent(events::add);
+        arrived.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private List<FilesystemEvent> drain() throws InterruptedException {
+      lock.lock();
+      try {
+        long end = System.nanoTime() + DRAIN_NANOS_MAX;
+        boolean quiet = false;
+        while (!quiet && System.nanoTime() < end) {
+          int before = events.size();
+          boolean _ = arrived.await(QUIET_NANOS, TimeUnit.NANOSECONDS);
+          quiet = events.size() == before;
+        }
+        List<FilesystemEvent> all = new ArrayList<>(events);
+        events.clear();
+        return all;
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /// Sets a watch and returns when it is armed.
+  String create(EnvdCall call, WatchSpec spec) {
+    if (watchers.size() >= WATCHERS_MAX) {
+      throw new ConnectException(
+          ConnectCode.RESOURCE_EXHAUSTED, "There are " + WATCHERS_MAX + " watchers already");
+    }
+    String id = "w" + counter.incrementAndGet();
+    var watcher = new Watcher(call.sandbox().id());
+    watcher.thread =
+        Optional.of(
+            Thread.ofVirtual()
+                .name("e2b-watcher-" + id)
+                .start(() -> follow(call, spec, id, watcher)));
+    watchers.put(id, watcher);
+    try {
+      watcher.armed.join();
+    } catch (CompletionException e) {
+      watchers.remove(id);
+      if (e.getCause() instanceof SpaceException problem) {
+        throw problem;
+      }
+      throw e;
+    }
+    return id;
+  }
+
+  private void follow(EnvdCall call, WatchSpec spec, String id, Watcher watcher) {
+    try (var use = call.sandboxes().use(call.caller(), call.sandbox().id())) {
+      use.guest()
+          .watch(
+              spec,
+              event -> {
+                if (event.kind() == WatchEvent.Kind.ARMED) {
+                  watcher.armed.complete(null);
+                } else {
+                  watcher.add(event);
+                }
+              });
+    } catch (RuntimeException e) {
+      watcher.armed.completeExceptionally(e);
+    } finally {
+      watcher.armed.cancel(false);
+      watchers.remove(id);
+    }
+  }
+
+  List<FilesystemEvent> drain(EnvdCall call, String id) throws InterruptedException {
+    return find(call, id).drain();
+  }
+
+  void remove(EnvdCall call, String id) {
+    Watcher watcher = find(call, id);
+    watchers.remove(id);
+    watcher.thread.ifPresent(Thread::interrupt);
+  }
+
+  private Watcher find(EnvdCall call, String id) {
+    Watcher watcher = watchers.get(id);
+    if (watcher == null || !watcher.sandboxId.equals(call.sandbox().id())) {
+      throw new ConnectException(ConnectCode.NOT_FOUND, "watcher with id " + id + " not found");
+    }
+    return watcher;
+  }
+
+  static Optional<FilesystemEvent> toE2b(WatchEvent event) {
+    Optional<EventType> type =
+        switch (event.kind()) {
+          case CREATE -> Optional.of(EventType.EVENT_TYPE_CREATE);
+          case WRITE -> Optional.of(EventType.EVENT_TYPE_WRITE);
+          case REMOVE -> Optional.of(EventType.EVENT_TYPE_REMOVE);
+          case RENAME -> Optional.of(EventType.EVENT_TYPE_RENAME);
+          case CHMOD -> Optional.of(EventType.EVENT_TYPE_CHMOD);
+          case ARMED, OVERFLOW -> Optional.empty();
+        };
+    return type.map(
+        t -> {
+          FilesystemEvent.Builder e = FilesystemEvent.newBuilder().setName(event.name()).setType(t);
+          event.entry().ifPresent(entry -> e.setEntry(Entries.info(entry)));
+          return e.build();
+        });
+  }
+}
