@@ -2,7 +2,6 @@ package files
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func Read(who account.Account, path string, offset, length uint64) (reading *Rea
 			}
 		}
 		entry := describe(path, stat)
-		entry.Xattrs = readXattrs(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+		entry.Xattrs = readXattrs(attributesOf(int(file.Fd())))
 		reading = &Reading{Entry: entry, file: file, left: -1}
 		if length > 0 {
 			reading.left = int64(length)
@@ -230,7 +229,7 @@ func (w *Writing) open() error {
 		return err
 	}
 	if w.target.ReplaceXattrs {
-		return replaceXattrs(fd, fmt.Sprintf("/proc/self/fd/%d", fd), w.target.XattrPrefix, w.target.Xattrs)
+		return replaceXattrs(fd, w.target.XattrPrefix, w.target.Xattrs)
 	}
 	return nil
 }

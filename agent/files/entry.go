@@ -93,15 +93,35 @@ func look(path string, xattrs bool) (*Entry, error) {
 		}
 	}
 	if xattrs {
-		entry.Xattrs = readXattrs(path)
+		entry.Xattrs = readXattrs(attributesAt(path))
 	}
 	return entry, nil
 }
 
 // readXattrs gives those below "user.", as many as fit; a file system without any has none.
-func readXattrs(path string) map[string][]byte {
+// attributes reads those of one file: by path, where links are not followed, or by descriptor.
+type attributes struct {
+	list func(names []byte) (int, error)
+	get  func(name string, value []byte) (int, error)
+}
+
+func attributesAt(path string) attributes {
+	return attributes{
+		list: func(names []byte) (int, error) { return unix.Llistxattr(path, names) },
+		get:  func(name string, value []byte) (int, error) { return unix.Lgetxattr(path, name, value) },
+	}
+}
+
+func attributesOf(fd int) attributes {
+	return attributes{
+		list: func(names []byte) (int, error) { return unix.Flistxattr(fd, names) },
+		get:  func(name string, value []byte) (int, error) { return unix.Fgetxattr(fd, name, value) },
+	}
+}
+
+func readXattrs(of attributes) map[string][]byte {
 	list := make([]byte, maxXattrBytes)
-	n, err := unix.Llistxattr(path, list)
+	n, err := of.list(list)
 	if err != nil || n == 0 {
 		return nil
 	}
@@ -113,7 +133,7 @@ func readXattrs(path string) map[string][]byte {
 		if !ours {
 			continue
 		}
-		size, err := unix.Lgetxattr(path, name, value)
+		size, err := of.get(name, value)
 		if err != nil {
 			continue
 		}
@@ -125,8 +145,8 @@ func readXattrs(path string) map[string][]byte {
 	return found
 }
 
-func replaceXattrs(fd int, path, prefix string, wanted map[string][]byte) error {
-	for name := range readXattrs(path) {
+func replaceXattrs(fd int, prefix string, wanted map[string][]byte) error {
+	for name := range readXattrs(attributesOf(fd)) {
 		if _, kept := wanted[strings.TrimPrefix(name, prefix)]; strings.HasPrefix(name, prefix) && !kept {
 			if err := unix.Fremovexattr(fd, xattrUser+name); err != nil && !errors.Is(err, unix.ENODATA) {
 				return err

@@ -329,3 +329,50 @@ func TestAnArchiveStaysInItsDirectory(t *testing.T) {
 	_, err := WriteTree(root, to, false, strings.NewReader(strings.Repeat("junk", 1000)))
 	wantReason(t, err, "broken_archive")
 }
+
+// A write can replace the attributes below a prefix: old ones go, others stay.
+func TestWriteReplacesAttributes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	write := func(attributes map[string][]byte) *Entry {
+		t.Helper()
+		w, err := Write(root, Target{
+			Path: path, ReplaceXattrs: true, XattrPrefix: "p.", Xattrs: attributes,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Append([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		entry, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return entry
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setxattr(path, "user.other", []byte("stays"), 0); err != nil {
+		t.Skip("no attributes on this file system:", err)
+	}
+	entry := write(map[string][]byte{"a": []byte("1"), "b": []byte("2")})
+	if string(entry.Xattrs["p.a"]) != "1" || string(entry.Xattrs["p.b"]) != "2" {
+		t.Errorf("written: %v", entry.Xattrs)
+	}
+	entry = write(map[string][]byte{"b": []byte("3")})
+	if len(entry.Xattrs) != 2 || string(entry.Xattrs["p.b"]) != "3" || string(entry.Xattrs["other"]) != "stays" {
+		t.Errorf("replaced: %v", entry.Xattrs)
+	}
+	if entry = write(nil); len(entry.Xattrs) != 1 {
+		t.Errorf("cleared: %v", entry.Xattrs)
+	}
+	reading, err := Read(root, path, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reading.Close()
+	if string(reading.Entry.Xattrs["other"]) != "stays" {
+		t.Errorf("read: %v", reading.Entry.Xattrs)
+	}
+}

@@ -1,12 +1,18 @@
 package dev.space.e2b;
 
+import dev.space.core.operation.IdempotencyKey;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.regex.Pattern;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.MissingNode;
@@ -16,12 +22,15 @@ import tools.jackson.databind.node.MissingNode;
 final class Body {
 
   private static final int BYTES_MAX = 1024 * 1024;
+  private static final Pattern KEY = Pattern.compile("[\\x21-\\x7e]{1,255}");
   private static final int SECONDS_MAX = 30 * 86_400;
 
   private final JsonNode root;
+  private final Optional<IdempotencyKey> key;
 
-  private Body(JsonNode root) {
+  private Body(JsonNode root, Optional<IdempotencyKey> key) {
     this.root = root;
+    this.key = key;
   }
 
   /// Reads the body; an empty one is `{}`.
@@ -32,9 +41,33 @@ final class Body {
       if (!root.isObject() && !root.isMissingNode()) {
         throw new E2bError(400, "the body must be a JSON object");
       }
-      return new Body(root);
+      return new Body(root, key(exchange, bytes));
     } catch (JacksonException e) {
       throw new E2bError(400, "the body is not valid JSON: " + e.getOriginalMessage());
+    }
+  }
+
+  /// The request's `Idempotency-Key`, bound to its path and body.
+  Optional<IdempotencyKey> key() {
+    return key;
+  }
+
+  private static Optional<IdempotencyKey> key(Exchange exchange, byte[] body) {
+    Optional<String> key = exchange.header("Idempotency-Key");
+    if (key.isEmpty()) {
+      return Optional.empty();
+    }
+    if (!KEY.matcher(key.get()).matches()) {
+      throw new E2bError(400, "Idempotency-Key must be 1 to 255 printable ASCII characters");
+    }
+    try {
+      MessageDigest hash = MessageDigest.getInstance("SHA-256");
+      hash.update((exchange.method() + " " + exchange.rawPath()).getBytes(StandardCharsets.UTF_8));
+      hash.update((byte) 0);
+      String fingerprint = HexFormat.of().formatHex(hash.digest(body));
+      return Optional.of(new IdempotencyKey(key.get(), fingerprint));
+    } catch (NoSuchAlgorithmException e) {
+      throw new AssertionError("every JDK has SHA-256", e);
     }
   }
 
@@ -110,7 +143,7 @@ final class Body {
     if (node.isPresent() && !node.get().isObject()) {
       throw wrong(name, "an object");
     }
-    return new Body(node.orElse(MissingNode.getInstance()));
+    return new Body(node.orElse(MissingNode.getInstance()), Optional.empty());
   }
 
   /// The field as it stands, for settings that are kept but not read.

@@ -48,10 +48,21 @@ final class Connect {
           call.answer(decode(codec.get(), exchange.bodyBytes(MESSAGE_BYTES_MAX), prototype));
       exchange.send(codec.get().unaryType(), codec.get().encode(answer));
     } catch (SpaceException e) {
+      if (gone(e)) {
+        throw e;
+      }
       unaryError(exchange, ConnectException.of(e));
     } catch (ConnectException e) {
       unaryError(exchange, e);
     }
+  }
+
+  /// Whether an error means that the sandbox itself went, which no call of it can answer.
+  private static boolean gone(SpaceException e) {
+    return switch (e.code()) {
+      case SANDBOX_DIED, SANDBOX_NOT_FOUND, GUEST_UNREACHABLE -> true;
+      default -> false;
+    };
   }
 
   private static void unaryError(Exchange exchange, ConnectException e) {
@@ -77,7 +88,7 @@ final class Connect {
         call.answer(decode(codec.get(), envelope, prototype), out);
         out.end(END_OK);
       } catch (SpaceException e) {
-        if (e.code() == ErrorCode.SANDBOX_DIED || e.code() == ErrorCode.GUEST_UNREACHABLE) {
+        if (gone(e)) {
           exchange.abort();
         } else {
           out.end(endError(ConnectException.of(e)));

@@ -80,6 +80,7 @@ final class SandboxRoutes {
     }
     boolean secure = alwaysSecure || body.flag("secure").orElse(false);
     Network.refuseWhatIsNotEnforced(body);
+    refuseWhatIsNotThere(body);
     boolean publicPorts = body.inner("network").flag("allowPublicTraffic").orElse(true);
     if (!publicPorts && !secure) {
       throw new E2bError(400, "allowPublicTraffic: false needs a secure sandbox");
@@ -99,8 +100,17 @@ final class SandboxRoutes {
             autoPause ? OnTimeout.SUSPEND : OnTimeout.DELETE,
             Optional.empty(),
             autoResume);
-    Operation done = await(caller, sandboxes.create(caller, request, Optional.empty()));
+    Operation done = await(caller, sandboxes.create(caller, request, body.key()));
     Json.send(exchange, 201, views.sandbox(sandboxes.get(caller, sandboxId(done))));
+  }
+
+  private static void refuseWhatIsNotThere(Body body) {
+    if (body.raw("volumeMounts").filter(mounts -> !mounts.isEmpty()).isPresent()) {
+      throw new E2bError(501, "volumeMounts is not supported: there are no volumes");
+    }
+    if (body.inner("iam").raw("tokens").filter(tokens -> !tokens.isEmpty()).isPresent()) {
+      throw new E2bError(501, "iam is not supported: there are no workload identities");
+    }
   }
 
   private Source source(Caller caller, String template) {
