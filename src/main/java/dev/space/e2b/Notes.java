@@ -11,14 +11,15 @@ final class Notes {
 
   private static final String PREFIX = "space.e2b/";
   private static final String INSECURE = PREFIX + "insecure";
-  private static final String DISK_ONLY = PREFIX + "pause-disk-only";
   private static final String PRIVATE_PORTS = PREFIX + "private-ports";
   private static final String NETWORK = PREFIX + "network";
 
   private Notes() {}
 
-  record Settings(
-      boolean insecure, boolean pauseDiskOnly, boolean privatePorts, Optional<String> network) {}
+  /// @param insecure whether it has no tokens
+  /// @param privatePorts whether its ports ask for a token
+  /// @param network the network settings as they were given, JSON
+  record Settings(boolean insecure, boolean privatePorts, Optional<String> network) {}
 
   /// The metadata to record: the caller's and the notes.
   static Map<String, String> with(Map<String, String> metadata, Settings settings) {
@@ -33,9 +34,6 @@ final class Notes {
     if (settings.insecure()) {
       all.put(INSECURE, "true");
     }
-    if (settings.pauseDiskOnly()) {
-      all.put(DISK_ONLY, "true");
-    }
     if (settings.privatePorts()) {
       all.put(PRIVATE_PORTS, "true");
     }
@@ -47,7 +45,6 @@ final class Notes {
     Map<String, String> metadata = sandbox.metadata();
     return new Settings(
         metadata.containsKey(INSECURE),
-        metadata.containsKey(DISK_ONLY),
         metadata.containsKey(PRIVATE_PORTS),
         Optional.ofNullable(metadata.get(NETWORK)));
   }

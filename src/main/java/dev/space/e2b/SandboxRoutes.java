@@ -78,6 +78,10 @@ final class SandboxRoutes {
     if (!keepMemory && (!autoPause || autoResume)) {
       throw new E2bError(400, "autoPauseMemory: false needs autoPause, and excludes autoResume");
     }
+    if (!keepMemory) {
+      throw new E2bError(
+          501, "autoPauseMemory: false is not supported: a pause keeps the memory; leave it out");
+    }
     boolean secure = alwaysSecure || body.flag("secure").orElse(false);
     Network.refuseWhatIsNotEnforced(body);
     refuseWhatIsNotThere(body);
@@ -87,7 +91,7 @@ final class SandboxRoutes {
     }
     Notes.Settings notes =
         new Notes.Settings(
-            !secure, !keepMemory, !publicPorts, body.raw("network").map(Object::toString));
+            !secure, !publicPorts, body.raw("network").map(Object::toString));
     CreateSandbox request =
         new CreateSandbox(
             source(caller, template),

@@ -3,6 +3,7 @@ package dev.space.e2b;
 import dev.space.core.sandbox.OnTimeout;
 import dev.space.core.sandbox.Sandbox;
 import dev.space.core.sandbox.SandboxState;
+import dev.space.http.Json;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
@@ -81,6 +82,7 @@ final class Views {
     }
     domain.ifPresent(d -> view.put("domain", d));
     view.put("allowInternetAccess", false);
+    Notes.of(sandbox).network().ifPresent(n -> view.put("network", Json.mapper().readTree(n)));
     view.put(
         "lifecycle",
         Map.of(
