@@ -51,13 +51,12 @@ public final class Rehearsal {
     }
     Path socket = scratch.resolve("agent.sock");
     ProcessIdentity process =
-        new Processes(scratch)
+        new Processes(System.getenv())
             .detach(
-                Command.of(agent.toString(), "-listen", "unix:" + socket),
+                Command.of(PATIENCE, agent.toString(), "-listen", "unix:" + socket),
                 scratch.resolve("agent.log"),
                 0,
-                Optional.empty(),
-                PATIENCE);
+                Optional.empty());
     try {
       await(socket, process);
       var connector = new GrpcGuestConnector(InstantSource.system(), new SecureRandom());
