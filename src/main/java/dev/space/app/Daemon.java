@@ -154,6 +154,7 @@ public final class Daemon implements AutoCloseable {
             services.sessions(),
             services.snapshots(),
             services.templates(),
+            services.usage(),
             services.keys(),
             services::find,
             services::running),

@@ -8,6 +8,7 @@ import dev.space.core.sandbox.SandboxService;
 import dev.space.core.session.SessionService;
 import dev.space.core.snapshot.SnapshotService;
 import dev.space.core.template.TemplateService;
+import dev.space.core.usage.UsageService;
 import dev.space.http.Exchange;
 import dev.space.http.Handler;
 import dev.space.http.HttpListener;
@@ -43,6 +44,7 @@ public final class E2b {
       SessionService sessions,
       SnapshotService snapshots,
       TemplateService templates,
+      UsageService usage,
       ApiKeys keys,
       Function<String, Optional<Sandbox>> find,
       Supplier<Stream<Sandbox>> running) {}
@@ -71,7 +73,8 @@ public final class E2b {
         new EnvdRoutes(
             new ProcessRpc(services.sessions(), clock),
             new FilesystemRpc(new Watchers()),
-            new FilesRoutes());
+            new FilesRoutes(),
+            services.usage());
     this.handler =
         new E2bHandler(
             services.find(),
@@ -96,7 +99,8 @@ public final class E2b {
             services.sandboxes(), services.operations(), services.snapshots(), views, clock);
     var lists = new ListRoutes(services.sandboxes(), services.snapshots(), views);
     var templates = new TemplateRoutes(services.templates(), services.snapshots());
-    var metrics = new MetricsRoutes(services.sandboxes(), services.sessions(), clock);
+    var metrics =
+        new MetricsRoutes(services.sandboxes(), services.sessions(), services.usage(), clock);
     return Router.builder()
         .get("/health", exchange -> exchange.status(204).sendEmpty())
         .post("/sandboxes", as(sandboxes::createV1))

@@ -1,6 +1,7 @@
 package dev.space.e2b;
 
 import dev.space.core.guest.GuestStats;
+import dev.space.core.usage.UsageService;
 import dev.space.e2b.proto.filesystem.CreateWatcherRequest;
 import dev.space.e2b.proto.filesystem.GetWatcherEventsRequest;
 import dev.space.e2b.proto.filesystem.ListDirRequest;
@@ -19,7 +20,6 @@ import dev.space.e2b.proto.process.StartRequest;
 import dev.space.e2b.proto.process.UpdateRequest;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
-import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -33,11 +33,13 @@ final class EnvdRoutes {
   private final ProcessRpc process;
   private final FilesystemRpc filesystem;
   private final FilesRoutes files;
+  private final UsageService usage;
 
-  EnvdRoutes(ProcessRpc process, FilesystemRpc filesystem, FilesRoutes files) {
+  EnvdRoutes(ProcessRpc process, FilesystemRpc filesystem, FilesRoutes files, UsageService usage) {
     this.process = process;
     this.filesystem = filesystem;
     this.files = files;
+    this.usage = usage;
   }
 
   void handle(EnvdCall call) throws Exception {
@@ -130,12 +132,15 @@ final class EnvdRoutes {
   }
 
   private void metrics(EnvdCall call) {
-    try (var use = call.use()) {
-      GuestStats stats = use.guest().stats();
+    var sample = usage.usage(call.caller(), call.sandbox().id(), 1).now();
+    if (sample.isEmpty()) {
+      E2bError.sandboxGone(call.exchange(), call.sandbox().id());
+    } else {
+      GuestStats stats = sample.get().stats();
       Map<String, Object> view = new LinkedHashMap<>();
-      view.put("ts", Instant.now().getEpochSecond());
+      view.put("ts", sample.get().at().getEpochSecond());
       view.put("cpu_count", stats.cpuCount());
-      view.put("cpu_used_pct", usedPercent(stats));
+      view.put("cpu_used_pct", Math.round(100 * sample.get().cpuPercent().orElse(0.0)) / 100.0);
       view.put("mem_total", stats.memoryTotal());
       view.put("mem_used", stats.memoryUsed());
       view.put("mem_cache", stats.memoryCache());
@@ -145,11 +150,5 @@ final class EnvdRoutes {
       view.put("disk_total", stats.diskTotal());
       Json.send(call.exchange(), 200, view);
     }
-  }
-
-  private static double usedPercent(GuestStats stats) {
-    return stats.cpuTotalMillis() == 0
-        ? 0
-        : Math.round(10_000.0 * stats.cpuBusyMillis() / stats.cpuTotalMillis()) / 100.0;
   }
 }

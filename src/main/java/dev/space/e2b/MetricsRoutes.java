@@ -6,12 +6,12 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.guest.GuestStats;
 import dev.space.core.sandbox.Sandbox;
 import dev.space.core.sandbox.SandboxService;
-import dev.space.core.sandbox.SandboxState;
 import dev.space.core.session.Session;
 import dev.space.core.session.SessionService;
+import dev.space.core.usage.UsageSample;
+import dev.space.core.usage.UsageService;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
-import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -28,23 +28,30 @@ final class MetricsRoutes {
 
   private final SandboxService sandboxes;
   private final SessionService sessions;
+  private final UsageService usage;
   private final InstantSource clock;
 
-  MetricsRoutes(SandboxService sandboxes, SessionService sessions, InstantSource clock) {
+  MetricsRoutes(
+      SandboxService sandboxes, SessionService sessions, UsageService usage, InstantSource clock) {
     this.sandboxes = sandboxes;
     this.sessions = sessions;
+    this.usage = usage;
     this.clock = clock;
   }
 
-  /// The sample of now, when now lies in what is asked for.
+  /// What was sampled in the time asked for, and the sample of now when it lies therein.
   void one(Exchange exchange, Caller caller) {
     Sandbox sandbox = live(caller, exchange.pathVariable("id"));
     long now = clock.instant().getEpochSecond();
     long start = exchange.query().integer("start", 0, 0, Long.MAX_VALUE);
     long end = exchange.query().integer("end", now, 0, Long.MAX_VALUE);
+    var used = usage.usage(caller, sandbox.id(), UsageService.KEPT_MAX);
     List<Map<String, Object>> samples = new ArrayList<>();
-    if (start <= now && end >= now) {
-      sample(caller, sandbox).ifPresent(samples::add);
+    for (UsageSample sample : used.samples()) {
+      long at = sample.at().getEpochSecond();
+      if (at >= start && at <= end) {
+        samples.add(view(sample));
+      }
     }
     Json.send(exchange, 200, samples);
   }
@@ -57,7 +64,7 @@ final class MetricsRoutes {
     Map<String, Object> found = new LinkedHashMap<>();
     for (String id : ids) {
       try {
-        sample(caller, sandboxes.get(caller, id)).ifPresent(sample -> found.put(id, sample));
+        usage.usage(caller, id, 1).now().ifPresent(sample -> found.put(id, view(sample)));
       } catch (SpaceException e) {
         if (e.code() != ErrorCode.SANDBOX_NOT_FOUND) {
           throw e;
@@ -67,29 +74,19 @@ final class MetricsRoutes {
     Json.send(exchange, 200, Map.of("sandboxes", found));
   }
 
-  private Optional<Map<String, Object>> sample(Caller caller, Sandbox sandbox) {
-    if (sandbox.state() != SandboxState.RUNNING) {
-      return Optional.empty();
-    }
-    try (var use = sandboxes.use(caller, sandbox.id())) {
-      GuestStats stats = use.guest().stats();
-      Instant now = clock.instant();
-      Map<String, Object> view = new LinkedHashMap<>();
-      view.put("timestamp", now.truncatedTo(ChronoUnit.MILLIS).toString());
-      view.put("timestampUnix", now.getEpochSecond());
-      view.put("cpuCount", stats.cpuCount());
-      view.put(
-          "cpuUsedPct",
-          stats.cpuTotalMillis() == 0
-              ? 0.0
-              : Math.round(10_000.0 * stats.cpuBusyMillis() / stats.cpuTotalMillis()) / 100.0);
-      view.put("memUsed", stats.memoryUsed());
-      view.put("memTotal", stats.memoryTotal());
-      view.put("memCache", stats.memoryCache());
-      view.put("diskUsed", stats.diskUsed());
-      view.put("diskTotal", stats.diskTotal());
-      return Optional.of(view);
-    }
+  private static Map<String, Object> view(UsageSample sample) {
+    GuestStats stats = sample.stats();
+    Map<String, Object> view = new LinkedHashMap<>();
+    view.put("timestamp", sample.at().truncatedTo(ChronoUnit.MILLIS).toString());
+    view.put("timestampUnix", sample.at().getEpochSecond());
+    view.put("cpuCount", stats.cpuCount());
+    view.put("cpuUsedPct", Math.round(100 * sample.cpuPercent().orElse(0.0)) / 100.0);
+    view.put("memUsed", stats.memoryUsed());
+    view.put("memTotal", stats.memoryTotal());
+    view.put("memCache", stats.memoryCache());
+    view.put("diskUsed", stats.diskUsed());
+    view.put("diskTotal", stats.diskTotal());
+    return view;
   }
 
   /// What a sandbox's log holds here: one line for each command that was run in it.

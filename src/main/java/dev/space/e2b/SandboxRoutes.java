@@ -90,8 +90,7 @@ final class SandboxRoutes {
       throw new E2bError(400, "allowPublicTraffic: false needs a secure sandbox");
     }
     Notes.Settings notes =
-        new Notes.Settings(
-            !secure, !publicPorts, body.raw("network").map(Object::toString));
+        new Notes.Settings(!secure, !publicPorts, body.raw("network").map(Object::toString));
     CreateSandbox request =
         new CreateSandbox(
             source(caller, template),
