@@ -45,13 +45,14 @@ public final class Rehearsal {
   ///
   /// @param agent its program; without it nothing is done
   /// @param scratch a folder to work in
-  public static void run(Path agent, Path scratch) {
+  /// @param environment where programs are found
+  public static void run(Path agent, Path scratch, Map<String, String> environment) {
     if (!Files.isExecutable(agent)) {
       return;
     }
     Path socket = scratch.resolve("agent.sock");
     ProcessIdentity process =
-        new Processes(System.getenv())
+        new Processes(environment)
             .detach(
                 Command.of(PATIENCE, agent.toString(), "-listen", "unix:" + socket),
                 scratch.resolve("agent.log"),

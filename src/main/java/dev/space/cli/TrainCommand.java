@@ -67,7 +67,7 @@ final class TrainCommand implements Callable<Integer> {
       running.newKeyFile();
       exercise(new Api(running.controlUrl(), key()));
     }
-    Rehearsal.run(config.boot().agent(), scratch);
+    Rehearsal.run(config.boot().agent(), scratch, root.surroundings().env());
     return ExitStatus.OK;
   }
 
