@@ -31,7 +31,7 @@ final class BootstrapKey {
       PrivateFile.write(file, (secret + "\n").getBytes(StandardCharsets.UTF_8));
     } catch (IOException e) {
       throw Problem.of(ErrorCode.PREREQUISITE_MISSING, "The API key can't be written to " + file)
-          .because(e.toString())
+          .because(e)
           .remedy("Give the service the right to write there, or choose another --data-dir.")
           .toException(e);
     }

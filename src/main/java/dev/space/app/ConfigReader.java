@@ -101,7 +101,11 @@ public final class ConfigReader {
       throw invalid(
           "The configuration file " + file + " is not valid YAML", e.getOriginalMessage());
     } catch (IOException e) {
-      throw invalid("The configuration file " + file + " can't be read", e.toString());
+      throw Problem.of(
+              ErrorCode.INVALID_REQUEST, "The configuration file " + file + " can't be read")
+          .because(e)
+          .remedy("Correct --config or SPACE_CONFIG, or make the file readable.")
+          .toException(e);
     }
     if (tree.isMissingNode() || tree.isNull()) {
       return;

@@ -243,7 +243,7 @@ public final class Daemon implements AutoCloseable {
         return new DaemonFile(path);
       } catch (IOException e) {
         throw Problem.of(ErrorCode.PREREQUISITE_MISSING, path + " can't be written")
-            .because(e.toString())
+            .because(e)
             .toException(e);
       }
     }

@@ -68,7 +68,7 @@ public final class DataDirectory implements AutoCloseable {
     } catch (IOException e) {
       throw Problem.of(
               ErrorCode.PREREQUISITE_MISSING, "The data directory " + path + " can't be used")
-          .because(e.toString())
+          .because(e)
           .remedy("Make it writable for this user, or choose another with --data-dir.")
           .toException(e);
     }

@@ -2,6 +2,7 @@ package dev.space.app;
 
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
+import dev.space.core.vm.Isolation;
 import dev.space.guest.GrpcGuestConnector;
 import dev.space.host.Prerequisite;
 import dev.space.host.Prerequisites;
@@ -66,6 +67,40 @@ public final class Machine {
     return List.copyOf(all);
   }
 
+  /// The same, and what really isolates guests here: the first time a guest is started to find out.
+  public List<Prerequisite> examine() {
+    List<Prerequisite> all = new ArrayList<>(look());
+    all.add(isolation());
+    return List.copyOf(all);
+  }
+
+  private Prerequisite isolation() {
+    String name = "isolation";
+    try {
+      Optional<Setup.Ready> ready = setup.ready();
+      if (ready.isEmpty()) {
+        return Prerequisite.warn(
+            name, "not known yet: there is no guest to try", "Run 'space setup', then this again.");
+      }
+      Isolation isolation = qemu(ready.get()).isolation();
+      return switch (isolation) {
+        case QEMU_TCG ->
+            Prerequisite.warn(
+                name,
+                isolation.wire()
+                    + ": GUESTS RUN IN SOFTWARE, about ten times slower than on the processor; a"
+                    + " guest was tried with KVM or there is none",
+                "For speed use a machine whose /dev/kvm runs guests (bare metal, or nested"
+                    + " virtualisation switched on).");
+        case QEMU_KVM, FIRECRACKER, SIMULATED ->
+            Prerequisite.ok(name, isolation.wire() + ": a guest was run with it");
+      };
+    } catch (SpaceException e) {
+      return Prerequisite.missing(
+          name, e.problem().oneLine(), e.problem().remedy().orElse("Run 'space setup'."));
+    }
+  }
+
   /// Whether a daemon could start now. Quick.
   public boolean prepared() {
     try {
@@ -94,24 +129,28 @@ public final class Machine {
           .orElseThrow(() -> new IllegalStateException("not ready, yet nothing is missing"))
           .toException();
     }
-    SpaceConfig.Qemu qemu = config.qemu();
-    boolean root = "root".equals(System.getProperty("user.name"));
-    var settings =
-        new QemuSettings(
-            qemu.binary(),
-            ready.get().boot().kernel(),
-            ready.get().boot().initramfs(),
-            Acceleration.valueOf(qemu.accelerator().toUpperCase(Locale.ROOT)),
-            config.dataDir().resolve("probe"),
-            root
-                ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
-                : Optional.empty());
     return new Driver(
-        QemuVmm.open(settings, processes),
+        qemu(ready.get()),
         new GrpcGuestConnector(clock, random),
         templates,
         new HostDisks(disks),
         builder,
         ready.get().base());
+  }
+
+  private QemuVmm qemu(Setup.Ready ready) {
+    SpaceConfig.Qemu qemu = config.qemu();
+    boolean root = "root".equals(System.getProperty("user.name"));
+    var settings =
+        new QemuSettings(
+            qemu.binary(),
+            ready.boot().kernel(),
+            ready.boot().initramfs(),
+            Acceleration.valueOf(qemu.accelerator().toUpperCase(Locale.ROOT)),
+            config.dataDir().resolve("probe"),
+            root
+                ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
+                : Optional.empty());
+    return QemuVmm.open(settings, processes);
   }
 }

@@ -124,7 +124,7 @@ final class Api {
       throw failure(client.endpoint(), e);
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "What was to be sent could not be read")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }
@@ -175,7 +175,7 @@ final class Api {
     return switch (e.fault()) {
       case NOT_CONNECTED ->
           Problem.of(ErrorCode.GUEST_UNREACHABLE, "No SPACE service answers at " + endpoint)
-              .because(String.valueOf(e.getMessage()))
+              .because(e)
               .remedy("Start one with ./space serve, or set SPACE_URL or --url to where it is.")
               .toException(e);
       case TIMED_OUT ->
@@ -184,12 +184,12 @@ final class Api {
               .toException(e);
       case CUT_OFF ->
           Problem.of(ErrorCode.INTERNAL, "The connection to the service was lost")
-              .because(String.valueOf(e.getMessage()))
+              .because(e)
               .remedy("Look at the daemon's log.")
               .toException(e);
       case MALFORMED ->
           Problem.of(ErrorCode.INTERNAL, "The answer of " + endpoint + " can't be understood")
-              .because(String.valueOf(e.getMessage()))
+              .because(e)
               .remedy("Check that SPACE_URL leads to a SPACE service of this version.")
               .toException(e);
     };

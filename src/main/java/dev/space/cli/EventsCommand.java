@@ -63,9 +63,7 @@ final class EventsCommand implements Callable<Integer> {
       } catch (WireException e) {
         // Taken up again after the last event that was seen; opening tells if the daemon is gone.
       } catch (IOException e) {
-        throw Problem.of(ErrorCode.INTERNAL, "The events can't be read")
-            .because(String.valueOf(e.getMessage()))
-            .toException(e);
+        throw Problem.of(ErrorCode.INTERNAL, "The events can't be read").because(e).toException(e);
       }
     }
   }

@@ -20,7 +20,7 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
 
   @Override
   public List<Prerequisite> examine(SpaceConfig config) {
-    return machine(config).look();
+    return machine(config).examine();
   }
 
   @Override

@@ -107,7 +107,7 @@ public final class Main {
         e instanceof SpaceException known
             ? known.problem()
             : Problem.of(ErrorCode.INTERNAL, "Something unexpected happened")
-                .because(e.toString())
+                .because(e)
                 .remedy("Please report it; SPACE_TRACE=1 shows where it happened.");
     print(surroundings.err(), problem);
     if (surroundings.variable("SPACE_TRACE").isPresent()) {

@@ -81,7 +81,7 @@ final class PortForwardCommand implements Callable<Integer> {
       }
     } catch (IOException e) {
       throw Problem.of(ErrorCode.CONFLICT, "Port " + local + " can't be listened on")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("Choose another: space port-forward ID OTHER:" + remote)
           .toException(e);
     }

@@ -126,7 +126,7 @@ final class Printer {
       out.flush();
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "Standard output can't be written to")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }

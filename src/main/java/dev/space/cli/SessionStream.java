@@ -82,7 +82,7 @@ final class SessionStream {
 
   private SpaceException lost(IOException e) {
     return Problem.of(ErrorCode.SANDBOX_DIED, "The session's output was lost")
-        .because(String.valueOf(e.getMessage()))
+        .because(e)
         .remedy("The session goes on if its sandbox lives: space sandbox ls")
         .toException(e);
   }

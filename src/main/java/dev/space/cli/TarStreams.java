@@ -30,9 +30,7 @@ final class TarStreams {
   private TarStreams() {}
 
   static SpaceException unreadable(Path path, IOException e) {
-    return Problem.of(ErrorCode.INVALID_REQUEST, path + " can't be read")
-        .because(String.valueOf(e.getMessage()))
-        .toException(e);
+    return Problem.of(ErrorCode.INVALID_REQUEST, path + " can't be read").because(e).toException(e);
   }
 
   /// A folder's content, the folder itself left out.

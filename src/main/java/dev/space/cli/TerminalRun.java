@@ -63,7 +63,7 @@ final class TerminalRun {
       }
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "The terminal can't be used")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("Run the command without a terminal: space exec ID -- CMD")
           .toException(e);
     }

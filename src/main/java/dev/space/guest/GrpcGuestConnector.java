@@ -97,6 +97,9 @@ public final class GrpcGuestConnector implements GuestConnector {
                   ErrorCode.GUEST_UNREACHABLE,
                   "The guest's agent did not answer within " + deadline.toMillis() + " ms.")
               .because(console(vm))
+              .remedy(
+                  "On a host that is overloaded try again; else the guest's kernel or agent is at"
+                      + " fault: look at its console above, and run `space doctor`.")
               .toException(e);
       default -> e;
     };

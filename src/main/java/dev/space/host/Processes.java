@@ -293,8 +293,6 @@ public final class Processes {
   private static SpaceException failed(String tool, IOException e) {
     ErrorCode code =
         e instanceof NoSuchFileException ? ErrorCode.PREREQUISITE_MISSING : ErrorCode.INTERNAL;
-    return Problem.of(code, tool + " could not be run")
-        .because(String.valueOf(e.getMessage()))
-        .toException(e);
+    return Problem.of(code, tool + " could not be run").because(e).toException(e);
   }
 }

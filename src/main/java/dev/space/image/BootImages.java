@@ -55,7 +55,7 @@ public final class BootImages {
       return new BootFiles(kernel.image(), image, kernel.release());
     } catch (IOException e) {
       throw Problem.of(DiskFull.codeOf(e), "the guest's initramfs could not be made")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }

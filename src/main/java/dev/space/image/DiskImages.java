@@ -103,7 +103,7 @@ public final class DiskImages {
 
   private static SpaceException failed(Path file, IOException e) {
     return Problem.of(DiskFull.codeOf(e), "the disk image " + file + " could not be made")
-        .because(String.valueOf(e.getMessage()))
+        .because(e)
         .remedy("Look at the free space of the data directory, and run 'space doctor'.")
         .toException(e);
   }

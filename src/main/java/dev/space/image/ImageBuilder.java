@@ -124,7 +124,7 @@ public final class ImageBuilder implements TemplateBuilder {
         DiskFull.codeOf(e) == ErrorCode.DISK_FULL
             ? ErrorCode.DISK_FULL
             : ErrorCode.TEMPLATE_BUILD_FAILED;
-    return Problem.of(code, what).because(String.valueOf(e.getMessage())).toException(e);
+    return Problem.of(code, what).because(e).toException(e);
   }
 
   private final class Held implements Staged {

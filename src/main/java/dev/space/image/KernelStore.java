@@ -68,7 +68,7 @@ public final class KernelStore {
     } catch (IOException | JacksonException e) {
       throw Problem.of(
               ErrorCode.PREREQUISITE_MISSING, "the guest kernel in " + root + " is damaged")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy(FETCH_AGAIN)
           .toException(e);
     }
@@ -92,7 +92,7 @@ public final class KernelStore {
       return new GuestKernel(release, image, modules, Digests.ofFile(image));
     } catch (IOException e) {
       throw Problem.of(ErrorCode.PREREQUISITE_MISSING, "the kernel " + image + " can't be read")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }
@@ -115,7 +115,7 @@ public final class KernelStore {
       }
     } catch (IOException e) {
       throw Problem.of(DiskFull.codeOf(e), "the guest kernel could not be unpacked")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("Look at the free space of " + root + ".")
           .toException(e);
     }

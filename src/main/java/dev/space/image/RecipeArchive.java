@@ -77,7 +77,7 @@ final class RecipeArchive {
 
   private static SpaceException malformed(Exception e) {
     return Problem.of(ErrorCode.MALFORMED_BODY, "the recipe is no tar stream, or ends too early")
-        .because(String.valueOf(e.getMessage()))
+        .because(e)
         .toException(e);
   }
 

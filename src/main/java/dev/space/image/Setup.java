@@ -254,7 +254,7 @@ public final class Setup {
     } catch (IOException e) {
       throw Problem.of(
               DiskFull.codeOf(e), "the data directory " + parts.data() + " can't be prepared")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("'space doctor' shows what is wrong with it.")
           .toException(e);
     }

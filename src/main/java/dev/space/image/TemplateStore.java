@@ -82,7 +82,7 @@ public final class TemplateStore implements TemplateImages {
       StagedFile.remove(aside);
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "the files of template " + digest + " can't be removed")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }
@@ -114,7 +114,7 @@ public final class TemplateStore implements TemplateImages {
       }
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INTERNAL, "half-made templates in " + root + " can't be removed")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
   }
@@ -150,7 +150,7 @@ public final class TemplateStore implements TemplateImages {
           : Optional.empty();
     } catch (IOException | JacksonException e) {
       throw Problem.of(ErrorCode.INTERNAL, "the template's record " + file + " is damaged")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("Delete the template and build it again.")
           .toException(e);
     }

@@ -49,7 +49,7 @@ final class Vmlinux {
       throw Problem.of(
               DiskFull.isSaidBy(e) ? ErrorCode.DISK_FULL : ErrorCode.PREREQUISITE_MISSING,
               "no uncompressed kernel can be had from " + kernel.image())
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .remedy("Run 'space setup --refresh-kernel', or give another kernel.")
           .toException(e);
     }

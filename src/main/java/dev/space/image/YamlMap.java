@@ -61,7 +61,7 @@ final class YamlMap {
       top = new Compose(settings).composeString(yaml);
     } catch (YamlEngineException e) {
       throw Problem.of(ErrorCode.RECIPE_INVALID, file + " is no valid YAML")
-          .because(String.valueOf(e.getMessage()))
+          .because(e)
           .toException(e);
     }
     if (top.isEmpty()) {

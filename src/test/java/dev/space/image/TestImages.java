@@ -28,7 +28,7 @@ import java.util.stream.Stream;
 /// ```
 public final class TestImages {
 
-  private static final Processes COMMANDS = new Processes(System.getenv());
+  private static final Processes PROCESSES = new Processes(System.getenv());
 
   private TestImages() {}
 
@@ -41,6 +41,12 @@ public final class TestImages {
 
   public static BootFiles boot() {
     return setup().boot();
+  }
+
+  /// The same with another agent, in a data directory of its own.
+  public static BootFiles boot(Path data, Path agent) {
+    GuestKernel kernel = new KernelStore(data(), PROCESSES).installed().orElseThrow();
+    return new BootImages(data).prepare(kernel, agent);
   }
 
   /// The base template's root image.
@@ -56,10 +62,10 @@ public final class TestImages {
   private static synchronized Setup.Ready setup() {
     if (ready.isEmpty()) {
       TemplateStore store = new TemplateStore(data());
-      ImageBuilder builder = new ImageBuilder(store, data(), COMMANDS, Optional.empty());
+      ImageBuilder builder = new ImageBuilder(store, data(), PROCESSES, Optional.empty());
       Setup.Parts parts =
           new Setup.Parts(data(), Optional.empty(), agent(), Path.of("templates/base"));
-      ready = Optional.of(new Setup(parts, COMMANDS, store, builder).run(log()));
+      ready = Optional.of(new Setup(parts, PROCESSES, store, builder).run(log()));
     }
     return ready.get();
   }
@@ -71,7 +77,7 @@ public final class TestImages {
   }
 
   public static DiskImages disks() {
-    return new DiskImages(data(), COMMANDS);
+    return new DiskImages(data(), PROCESSES);
   }
 
   /// This checkout's agent, built when it is older than its sources.
@@ -116,7 +122,8 @@ public final class TestImages {
     }
   }
 
-  private static Map<String, String> withGo() {
+  /// An environment in which `go` is found.
+  public static Map<String, String> withGo() {
     Map<String, String> env = new HashMap<>(System.getenv());
     env.merge("PATH", "/usr/local/go/bin", (path, go) -> path + ":" + go);
     return env;

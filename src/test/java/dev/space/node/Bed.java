@@ -90,7 +90,9 @@ final class Bed {
   /// Waits until nothing changes any more: what a dead daemon had begun is over.
   void settle() {
     Set<String> before = tree("");
+    // The dead daemon's threads end by an exception that nobody catches, and are meant to.
     Awaitility.await()
+        .dontCatchUncaughtExceptions()
         .pollInterval(Duration.ofMillis(20))
         .until(
             new java.util.concurrent.Callable<Boolean>() {

@@ -1,5 +1,10 @@
 package dev.space.core.error;
 
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.util.Optional;
 
 /// One error as a value: what happened, why, and what to do about it.
@@ -19,6 +24,28 @@ public record Problem(
   /// The same error with its cause.
   public Problem because(String why) {
     return new Problem(code, detail, Optional.of(why), remedy);
+  }
+
+  /// The same because of an exception, in words for people.
+  public Problem because(Exception e) {
+    return because(words(e));
+  }
+
+  /// What went wrong, without the names of classes. Those of the file system say it by their class
+  /// alone when the system gave no reason.
+  private static String words(Exception e) {
+    String message = e.getMessage();
+    if (message == null || message.isBlank()) {
+      return e.toString();
+    }
+    return switch (e) {
+      case NoSuchFileException _ -> message + ": no such file or directory";
+      case AccessDeniedException _ -> message + ": permission denied";
+      case FileAlreadyExistsException _ -> message + ": it exists already";
+      case NotDirectoryException _ -> message + ": not a directory";
+      case DirectoryNotEmptyException _ -> message + ": the directory is not empty";
+      default -> message;
+    };
   }
 
   /// The same error with what to do about it.
