@@ -48,16 +48,13 @@ build_agent() (
 # Builds everything into target/ and agent/bin/, then puts a copy aside that running programs can
 # rely on whatever is built later.
 build_all() {
-  local made
-  made=$(mktemp -d "${TMPDIR:-/tmp}/space-build.XXXXXX")
   mkdir -p -- "$root/agent/bin"
-  touch -- "$made/started"
+  touch -- "$state/build.started"
   get_maven
   get_go
   step "building the agent" agent.log build_agent
   step "building the program" build.log run_mvn -ntp package -Dmaven.test.skip=true
-  publish "$made/started"
-  rm -rf -- "$made"
+  publish "$state/build.started"
 }
 
 # Copies the build into its own folder and makes it the current one. $1 is a file as old as the
@@ -83,8 +80,9 @@ publish() {
 
 # Makes the AOT cache from a training run. Without one everything works, only slower.
 train() {
-  local scratch
   scratch=$(mktemp -d "${TMPDIR:-/tmp}/space-train.XXXXXX")
+  # Also when the build is interrupted.
+  trap 'rm -rf -- "$scratch"' EXIT
   say "making the start-up cache"
   if ! timeout 120 "$java_home/bin/java" "${jvm_flags[@]}" "-XX:AOTCacheOutput=$1/space.aot" \
     "-Dspace.home=$root" "-Dspace.dist=$1" -jar "$1/space.jar" train --scratch "$scratch" \
@@ -94,6 +92,7 @@ train() {
   fi
   rm -f -- "$1/space.aot.config"
   rm -rf -- "$scratch"
+  trap - EXIT
 }
 
 command_build() {

@@ -31,8 +31,7 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
     Machine machine = machine(config);
     return machine.prepared()
         ? Optional.empty()
-        : Prerequisite.problem(machine.look())
-            .map(problem -> problem.remedy("Prepare the machine: space setup"));
+        : Prerequisite.problem(machine.look());
   }
 
   @Override
@@ -42,7 +41,7 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
     }
     Machine machine = machine(config);
     if (!machine.prepared()) {
-      machine.setUp(
+      BuildLog log =
           new BuildLog() {
             private String step = "";
 
@@ -56,7 +55,8 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
             public void line(String text) {
               progress.accept(step + ": " + text);
             }
-          });
+          };
+      OnExit.unwinding(() -> machine.setUp(log));
     }
   }
 

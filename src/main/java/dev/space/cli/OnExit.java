@@ -1,11 +1,15 @@
 package dev.space.cli;
 
 import dev.space.core.error.SpaceException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Something that has to be done once, whether a command ends by itself, fails or is interrupted
 /// (Ctrl-C, SIGTERM, SIGHUP). While it is being done for a signal the process stays.
 final class OnExit implements AutoCloseable {
+
+  private static final long UNWIND_SECONDS_MAX = 10;
 
   private final Runnable action;
   private final AtomicBoolean taken = new AtomicBoolean();
@@ -19,6 +23,31 @@ final class OnExit implements AutoCloseable {
     OnExit onExit = new OnExit(action);
     Runtime.getRuntime().addShutdownHook(onExit.hook);
     return onExit;
+  }
+
+  /// Does something that must be unwound when it is interrupted: it gets the interrupt that a signal
+  /// means, and the process stays until it has cleaned up, for ten seconds at most.
+  static void unwinding(Runnable work) {
+    Thread worker = Thread.currentThread();
+    CountDownLatch unwound = new CountDownLatch(1);
+    OnExit onExit =
+        of(
+            () -> {
+              worker.interrupt();
+              try {
+                boolean inTime = unwound.await(UNWIND_SECONDS_MAX, TimeUnit.SECONDS);
+                assert inTime || worker.isAlive();
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+            });
+    try {
+      work.run();
+    } finally {
+      unwound.countDown();
+      onExit.forget();
+      onExit.close();
+    }
   }
 
   /// Nothing has to be done any more.

@@ -45,6 +45,7 @@ public final class TestImages {
 
   /// The same with another agent, in a data directory of its own.
   public static BootFiles boot(Path data, Path agent) {
+    setup();
     GuestKernel kernel = new KernelStore(data(), PROCESSES).installed().orElseThrow();
     return new BootImages(data).prepare(kernel, agent);
   }
