@@ -29,9 +29,7 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
       return Optional.empty();
     }
     Machine machine = machine(config);
-    return machine.prepared()
-        ? Optional.empty()
-        : Prerequisite.problem(machine.look());
+    return machine.prepared() ? Optional.empty() : Prerequisite.problem(machine.look());
   }
 
   @Override

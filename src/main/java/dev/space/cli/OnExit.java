@@ -25,8 +25,8 @@ final class OnExit implements AutoCloseable {
     return onExit;
   }
 
-  /// Does something that must be unwound when it is interrupted: it gets the interrupt that a signal
-  /// means, and the process stays until it has cleaned up, for ten seconds at most.
+  /// Does something that must be unwound when it is interrupted: it gets the interrupt that a
+  /// signal means, and the process stays until it has cleaned up, for ten seconds at most.
   static void unwinding(Runnable work) {
     Thread worker = Thread.currentThread();
     CountDownLatch unwound = new CountDownLatch(1);

@@ -203,7 +203,14 @@ public final class KernelStore {
   private void update() {
     Finished update = processes.run(Command.of(APT_MAX, "apt-get", "-q", "update"), _ -> {});
     if (!update.ok()) {
-      throw noPackage(update.said());
+      SpaceException failure = noPackage(update.said());
+      // Package lists are root's alone.
+      throw "root".equals(System.getProperty("user.name"))
+          ? failure
+          : failure
+              .problem()
+              .remedy("Run as root: apt-get update\nthen, as this user: space setup")
+              .toException(failure);
     }
   }
 

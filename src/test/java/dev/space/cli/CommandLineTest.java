@@ -27,6 +27,9 @@ class CommandLineTest {
 
   private static final Path HOME = Path.of("").toAbsolutePath();
 
+  private static final List<String> NEED_NO_EXAMPLE =
+      List.of("version", "test", "build", "fmt", "bench", "train");
+
   @TempDir static Path dir;
   private static Assembly.Running service = new NotYet();
 
@@ -133,6 +136,9 @@ class CommandLineTest {
       Done help = space(name, "--help");
       assertThat(help.status()).as(name).isZero();
       assertThat(help.out()).as(name).contains("Usage: space " + name);
+      if (!NEED_NO_EXAMPLE.contains(name)) {
+        assertThat(help.out()).as(name).contains("Examples:");
+      }
     }
   }
 

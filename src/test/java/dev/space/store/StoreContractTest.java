@@ -493,9 +493,7 @@ abstract class StoreContractTest {
     }
 
     assertThat(seqs).hasSize(100);
-    assertThat(
-            store.<String>read(
-                tx -> tx.sandboxes().find("i1").orElseThrow().metadata().getOrDefault("n", "")))
-        .isEqualTo("100");
+    Sandbox last = store.read(tx -> tx.sandboxes().find("i1").orElseThrow());
+    assertThat(last.metadata()).containsEntry("n", "100");
   }
 }

@@ -1,5 +1,8 @@
 package dev.space.core.session;
 
+import static dev.space.core.session.Wanted.argv;
+import static dev.space.core.session.Wanted.request;
+import static dev.space.core.session.Wanted.started;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -31,7 +34,6 @@ import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -96,39 +98,6 @@ class SessionServiceTest {
     sessions.close();
     sessions = service();
     sessions.recover();
-  }
-
-  private static CreateSession request(Command command) {
-    return new CreateSession(
-        command,
-        Map.of(),
-        Optional.empty(),
-        Optional.empty(),
-        true,
-        Optional.empty(),
-        Optional.empty(),
-        Optional.empty(),
-        false,
-        false);
-  }
-
-  private static CreateSession started(Command command) {
-    CreateSession r = request(command);
-    return new CreateSession(
-        r.command(),
-        r.env(),
-        r.cwd(),
-        r.user(),
-        r.stdin(),
-        r.pty(),
-        r.timeout(),
-        r.tag(),
-        true,
-        r.keep());
-  }
-
-  private static Command argv(String... words) {
-    return new Command.Argv(List.of(words));
   }
 
   private SessionTicket create() {
