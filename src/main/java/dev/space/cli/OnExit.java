@@ -1,5 +1,7 @@
 package dev.space.cli;
 
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -30,9 +32,11 @@ final class OnExit implements AutoCloseable {
   static void unwinding(Runnable work) {
     Thread worker = Thread.currentThread();
     CountDownLatch unwound = new CountDownLatch(1);
+    AtomicBoolean signalled = new AtomicBoolean();
     OnExit onExit =
         of(
             () -> {
+              signalled.set(true);
               worker.interrupt();
               try {
                 boolean inTime = unwound.await(UNWIND_SECONDS_MAX, TimeUnit.SECONDS);
@@ -43,6 +47,12 @@ final class OnExit implements AutoCloseable {
             });
     try {
       work.run();
+    } catch (SpaceException e) {
+      throw signalled.get()
+          ? Problem.of(ErrorCode.CANCELLED, "Interrupted")
+              .remedy("Run it again: it goes on where it stopped.")
+              .toException(e)
+          : e;
     } finally {
       unwound.countDown();
       onExit.forget();

@@ -138,6 +138,44 @@ class RealMachineTest {
   }
 
   @Test
+  @DisplayName("behaviour 45: a damaged kernel and a missing QEMU are named with their remedy")
+  void aDamagedKernelAndAMissingQemuAreNamed() throws Exception {
+    Path own = prepared();
+    try {
+      Map<String, String> env =
+          Map.of(
+              "SPACE_BOOT_AGENT", TestImages.agent().toString(),
+              "SPACE_LISTEN", "127.0.0.1:0",
+              "SPACE_QEMU_BINARY", "/nonexistent/qemu");
+      try (SpaceProcess serve = SpaceProcess.space(own, env, NOTHING, "serve")) {
+        SpaceProcess.Done done = serve.end();
+        assertThat(done.status()).isEqualTo(1);
+        assertThat(done.err()).contains("/nonexistent/qemu").doesNotContain("Exception");
+      }
+      Files.delete(own.resolve("kernel"));
+      String release = Files.readString(data.resolve("kernel/current")).strip();
+      Path kernel = Files.createDirectories(own.resolve("kernel").resolve(release));
+      Files.writeString(own.resolve("kernel/current"), release);
+      Path whole = data.resolve("kernel").resolve(release);
+      Files.createSymbolicLink(kernel.resolve("modules"), whole.resolve("modules"));
+      Files.copy(whole.resolve("kernel.json"), kernel.resolve("kernel.json"));
+      byte[] image = Files.readAllBytes(whole.resolve("vmlinuz"));
+      image[image.length / 2] ^= 1;
+      Files.write(kernel.resolve("vmlinuz"), image);
+      try (SpaceProcess serve = SpaceProcess.space(own, env, NOTHING, "serve")) {
+        SpaceProcess.Done done = serve.end();
+        assertThat(done.status()).isEqualTo(1);
+        assertThat(done.err())
+            .contains("kernel", "damaged", "SHA-256", "space setup")
+            .doesNotContain("Exception");
+      }
+      assertThat(own.resolve("daemon.json")).doesNotExist();
+    } finally {
+      remove(own);
+    }
+  }
+
+  @Test
   @DisplayName("behaviours 3, 5, 47: everything with a daemon, and nothing is left after it")
   void everythingWithADaemon() throws Exception {
     try (SpaceProcess daemon = start(NOTHING, "serve")) {
