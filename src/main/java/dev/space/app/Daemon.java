@@ -48,6 +48,7 @@ public final class Daemon implements AutoCloseable {
   private final String dataUrl;
   private final Optional<String> e2bUrl;
   private final boolean keyIsNew;
+  private volatile boolean ready;
 
   private Daemon(
       SpaceConfig config, Path home, Map<String, String> environment, boolean announced) {
@@ -63,6 +64,13 @@ public final class Daemon implements AutoCloseable {
       var services = push(new Services(config, driver, clock, random));
       this.keyIsNew = BootstrapKey.ensure(services.keys(), directory.path());
       services.recover();
+      // What did not get to its start has no say in what becomes of sandboxes.
+      push(
+          () -> {
+            if (ready) {
+              services.settle();
+            }
+          });
 
       HttpServer server = serve(config, services, clock, random);
       push(() -> server.stop(STOP_GRACE));
@@ -73,6 +81,7 @@ public final class Daemon implements AutoCloseable {
         push(DaemonFile.write(directory.path(), controlUrl, dataUrl, e2bUrl));
       }
       services.fillPools();
+      ready = true;
       LOG.info("ready: {} with {}", controlUrl, driver.vmm().isolation().wire());
     } catch (RuntimeException e) {
       close();
@@ -208,6 +217,9 @@ public final class Daemon implements AutoCloseable {
   /// returns when all is closed.
   @Override
   public synchronized void close() {
+    if (ready && !opened.isEmpty()) {
+      LOG.info("stopping");
+    }
     while (!opened.isEmpty()) {
       AutoCloseable part = opened.pop();
       try {
@@ -215,6 +227,9 @@ public final class Daemon implements AutoCloseable {
       } catch (Exception e) {
         LOG.warn("{} did not close cleanly", part.getClass().getSimpleName(), e);
       }
+    }
+    if (ready && stopped.getCount() > 0) {
+      LOG.info("stopped");
     }
     stopped.countDown();
   }

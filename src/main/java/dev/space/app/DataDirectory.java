@@ -9,8 +9,11 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// The data directory, held by one daemon at a time.
@@ -55,6 +58,9 @@ public final class DataDirectory implements AutoCloseable {
     try {
       Files.createDirectories(
           path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx--x--x")));
+      for (String name : List.of("space.db", "space.db-wal", "space.db-shm")) {
+        hide(path.resolve(name), name.equals("space.db"));
+      }
       FileChannel channel =
           FileChannel.open(
               path.resolve("daemon.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
@@ -71,6 +77,17 @@ public final class DataDirectory implements AutoCloseable {
           .because(e)
           .remedy("Make it writable for this user, or choose another with --data-dir.")
           .toException(e);
+    }
+  }
+
+  /// Keeps a file for its owner alone: others may pass through the directory, as VM processes must.
+  /// SQLite gives its side files the permissions of the database.
+  private static void hide(Path file, boolean make) throws IOException {
+    Set<PosixFilePermission> mine = PosixFilePermissions.fromString("rw-------");
+    if (Files.exists(file)) {
+      Files.setPosixFilePermissions(file, mine);
+    } else if (make) {
+      Files.createFile(file, PosixFilePermissions.asFileAttribute(mine));
     }
   }
 

@@ -41,6 +41,9 @@ final class Services implements SessionHost, AutoCloseable {
 
   private static final long MIB = 1024 * 1024;
 
+  /// How long a stop waits for sandboxes to be suspended; what isn't then, is kept.
+  private static final Duration STOP_SUSPENDS_MAX = Duration.ofMinutes(5);
+
   private final SpaceConfig config;
   private final Driver driver;
   private final Store store;
@@ -133,12 +136,18 @@ final class Services implements SessionHost, AutoCloseable {
     sessions.recover();
   }
 
-  /// Starts to keep the configured numbers of idle VMs.
+  /// Starts to keep the configured numbers of idle VMs, of whatever the tags lead to.
   void fillPools() {
-    var caller = new Caller(Caller.DEFAULT_PROJECT, "warm", "warm");
-    for (SpaceConfig.Warm warm : config.warm()) {
-      var template = templates.get(caller, TemplateRef.parse(warm.template()));
-      node.target(template.digest(), template.defaults().resources(), warm.count());
+    var targets = new WarmTargets(config.warm(), templates, node);
+    templates.onTagMove(targets::refresh);
+    targets.refresh();
+  }
+
+  /// Does with sandboxes what the configuration says of a stop of the service.
+  void settle() {
+    switch (config.onStop()) {
+      case KEEP -> {}
+      case SUSPEND -> sandboxes.suspendAll(STOP_SUSPENDS_MAX);
     }
   }
 

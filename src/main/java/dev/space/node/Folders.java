@@ -15,6 +15,7 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +34,11 @@ final class Folders {
       for (Path dir : List.of(vms(), bases(), snapshots())) {
         Files.createDirectories(dir);
       }
+      // VM processes have user ids of their own and pass through to their own directory; nothing of
+      // another's may be read on the way. Memory files are opened before the id is changed.
+      Files.setPosixFilePermissions(vms(), PosixFilePermissions.fromString("rwx--x--x"));
+      Files.setPosixFilePermissions(bases(), PosixFilePermissions.fromString("rwx------"));
+      Files.setPosixFilePermissions(snapshots(), PosixFilePermissions.fromString("rwx------"));
     } catch (IOException e) {
       throw failure("The data directory can't be set up", e);
     }
@@ -66,9 +72,12 @@ final class Folders {
     return target.resolveSibling(target.getFileName() + PARTIAL);
   }
 
+  /// Makes a directory for its owner alone. A driver opens a VM's to pass through.
   static void make(Path directory) {
     try {
-      Files.createDirectory(directory);
+      Files.createDirectory(
+          directory,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     } catch (IOException e) {
       throw failure("Making " + directory + " failed", e);
     }
@@ -82,6 +91,15 @@ final class Folders {
       throw failure("The data directory must be on one file system", e);
     } catch (IOException e) {
       throw failure("Renaming " + partial + " failed", e);
+    }
+  }
+
+  /// Makes a file its owner's alone; a disk is open by the time its VM process changes its user.
+  static void conceal(Path file) {
+    try {
+      Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    } catch (IOException e) {
+      throw failure("Protecting " + file + " failed", e);
     }
   }
 

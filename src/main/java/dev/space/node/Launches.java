@@ -142,6 +142,7 @@ final class Launches {
 
   private Vm start(Machine machine, VmEntry entry, Frozen frozen) {
     bench.disks().copy(frozen.disk(), machine.disk());
+    Folders.conceal(machine.disk());
     bench.failPoints().reach(Point.CREATE_AFTER_DISK);
     return start(machine, entry, frozen.image());
   }

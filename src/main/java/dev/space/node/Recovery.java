@@ -29,6 +29,7 @@ final class Recovery {
   private static final Logger log = LoggerFactory.getLogger(Recovery.class);
 
   private static final Duration KILL_DEADLINE = Duration.ofSeconds(10);
+  private static final long LEAST_NANOS = Duration.ofSeconds(1).toNanos();
 
   private final Workbench bench;
   private final Snapshots snapshots;
@@ -59,6 +60,7 @@ final class Recovery {
     }
     sweepPartials(bench.folders().bases());
     sweepPartials(bench.folders().snapshots());
+    sweepBases();
     return new Recovered(Set.copyOf(running), Set.copyOf(paused), Set.copyOf(suspended));
   }
 
@@ -68,6 +70,32 @@ final class Recovery {
         log.info("Removing {}, which was never finished", path);
         Folders.remove(path);
       }
+    }
+  }
+
+  /// Removes base snapshots that this driver can't restore and that no suspended sandbox builds
+  /// upon: those of former versions of the VMM. They are made again when they are needed.
+  private void sweepBases() {
+    Set<String> used = ConcurrentHashMap.newKeySet();
+    for (Machine machine : sandboxes.values()) {
+      machine.entry().ifPresent(entry -> used.add(entry.origin().name()));
+    }
+    for (Path directory : Folders.children(bench.folders().bases())) {
+      String name = directory.getFileName().toString();
+      if (!used.contains(name) && !restorable(directory, name)) {
+        log.info("Removing base snapshot {}, which is of another version", name);
+        Folders.remove(directory);
+      }
+    }
+  }
+
+  private boolean restorable(Path directory, String name) {
+    try {
+      return Frozen.read(directory, new VmEntry.Origin(VmEntry.Origin.Kind.BASE, name, ""))
+          .format()
+          .equals(bench.vmm().snapshotFormat());
+    } catch (SpaceException e) {
+      return false;
     }
   }
 
@@ -120,7 +148,7 @@ final class Recovery {
     Machine machine = new Machine(entry.id(), directory);
     machine.entry(entry);
     machine.adoption(Watch.same(spec.adoption()));
-    Optional<Vm> vm = process.flatMap(identity -> adopt(machine, entry, identity));
+    Optional<Vm> vm = process.flatMap(identity -> adopt(machine, entry, identity, end));
     if (vm.isPresent()) {
       machine.vm(vm.get());
       bench.admission().force(machine, entry.resources());
@@ -138,13 +166,18 @@ final class Recovery {
     }
   }
 
-  private Optional<Vm> adopt(Machine machine, VmEntry entry, VmIdentity process) {
+  private Optional<Vm> adopt(Machine machine, VmEntry entry, VmIdentity process, long end) {
     VmSpec spec = Launches.spec(bench, machine, entry);
-    Optional<Vm> vm = bench.vmm().adopt(spec, process);
+    Optional<Vm> vm = bench.vmm().adopt(spec, process, left(end));
     if (vm.isPresent() && entry.identity().isPresent() && !entry.identity().get().equals(process)) {
       log.warn("{} has process {}, not the {} of its entry", entry.id(), process, entry.identity());
     }
     return vm;
+  }
+
+  /// What is left of the budget; never nothing, so that what answers at once is always heard.
+  private static Duration left(long end) {
+    return Duration.ofNanos(Math.max(LEAST_NANOS, end - System.nanoTime()));
   }
 
   private void remove(Machine machine) {
@@ -169,11 +202,7 @@ final class Recovery {
       machine.link(
           bench
               .connector()
-              .connect(
-                  vm.get(),
-                  entry.generation(),
-                  machine.adoption().orElseThrow(),
-                  Duration.ofNanos(Math.max(1_000_000, end - System.nanoTime()))));
+              .connect(vm.get(), entry.generation(), machine.adoption().orElseThrow(), left(end)));
       // What a wake left when the daemon died at its very end.
       Folders.remove(machine.saved());
       Folders.remove(Folders.partial(machine.saved()));
@@ -272,7 +301,7 @@ final class Recovery {
               dev.space.core.template.Resources.DEFAULT,
               directory.resolve("root.img"),
               directory.resolve("disk.img"));
-      Optional<Vm> vm = bench.vmm().adopt(spec, process);
+      Optional<Vm> vm = bench.vmm().adopt(spec, process, KILL_DEADLINE);
       if (vm.isPresent()) {
         vm.get().kill();
       } else {

@@ -257,6 +257,7 @@ final class Sleep {
     Path kept = Saved.disk(machine.saved());
     if (entry.diskKept() && Files.exists(kept)) {
       Folders.force(kept);
+      Folders.conceal(kept);
       Folders.publish(kept, machine.disk());
     } else {
       Folders.remove(kept);

@@ -97,13 +97,15 @@ final class Bed {
         .until(
             new java.util.concurrent.Callable<Boolean>() {
               private Set<String> last = before;
+              private int same;
 
               @Override
               public Boolean call() {
                 Set<String> now = tree("");
-                boolean same = now.equals(last);
+                now.addAll(processes());
+                same = now.equals(last) ? same + 1 : 0;
                 last = now;
-                return same;
+                return same >= 3;
               }
             });
   }
@@ -187,7 +189,7 @@ final class Bed {
           .collect(Collectors.toCollection(TreeSet::new));
     } catch (java.io.UncheckedIOException e) {
       // It changed while it was read.
-      return Set.of(String.valueOf(System.nanoTime()));
+      return new TreeSet<>(Set.of(String.valueOf(System.nanoTime())));
     } catch (IOException e) {
       throw new AssertionError(e);
     }

@@ -280,7 +280,7 @@ public abstract class VmmContractTest {
     }
     forget(vm);
     assertThat(another().running(root())).containsValue(vm.identity());
-    Vm adopted = another().adopt(vm.spec(), vm.identity()).orElseThrow();
+    Vm adopted = another().adopt(vm.spec(), vm.identity(), UP).orElseThrow();
     vms.add(adopted);
     vms.remove(vm);
     try (GuestLink link = link(adopted)) {
@@ -288,7 +288,7 @@ public abstract class VmmContractTest {
     }
     adopted.kill();
     assertThat(adopted.exit().get(10, TimeUnit.SECONDS).kind()).isEqualTo(VmExit.Kind.KILLED);
-    assertThat(another().adopt(vm.spec(), vm.identity())).isEmpty();
+    assertThat(another().adopt(vm.spec(), vm.identity(), UP)).isEmpty();
   }
 
   /// Behaviour 28.

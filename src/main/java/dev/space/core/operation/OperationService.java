@@ -107,7 +107,12 @@ public final class OperationService implements AutoCloseable {
   ///
   /// @param ids the operation's result ids
   /// @param record writes it down, in the transaction that ends the operation
-  public record Result(List<String> ids, Consumer<Tx> record) {}
+  /// @param afterwards run when that was committed
+  public record Result(List<String> ids, Consumer<Tx> record, Runnable afterwards) {
+    public Result(List<String> ids, Consumer<Tx> record) {
+      this(ids, record, () -> {});
+    }
+  }
 
   /// Records an operation and runs its work.
   ///
@@ -158,6 +163,7 @@ public final class OperationService implements AutoCloseable {
           operation,
           (entry, current) -> {
             result.record().accept(entry.tx());
+            entry.afterwards(result.afterwards());
             entry.succeed(current, result.ids());
           });
     } catch (SpaceException e) {

@@ -307,6 +307,14 @@ public final class SandboxService implements AutoCloseable {
     }
   }
 
+  /// For a stop of the service: refuses new work and suspends every sandbox that has a VM, a few at
+  /// a time. What can't be suspended, or not in time, is kept as it is; no error comes of it.
+  public void suspendAll(Duration deadline) {
+    closing = true;
+    expiry.close();
+    new SandboxesAtStop(ledger, requests).suspend(deadline);
+  }
+
   static SpaceException notFound() {
     return Problem.of(ErrorCode.SANDBOX_NOT_FOUND, "no sandbox has this id")
         .remedy("Ids of deleted sandboxes are never used again; list the sandboxes there are.")

@@ -31,6 +31,7 @@ public final class TemplateService {
   private final TemplateBuilder builder;
   private final NodeRuntime node;
   private final BuildLogs logs;
+  private volatile Runnable tagListener = () -> {};
 
   public TemplateService(
       Ledger ledger,
@@ -43,6 +44,12 @@ public final class TemplateService {
     this.builder = builder;
     this.node = node;
     this.logs = logs;
+  }
+
+  /// Who is told, after the fact, that a tag leads somewhere else than before. One listener; it
+  /// looks up for itself what it wants to know.
+  public void onTagMove(Runnable listener) {
+    tagListener = listener;
   }
 
   /// Builds a template from a recipe directory that comes as a tar stream. A recipe that is wrong
@@ -85,7 +92,8 @@ public final class TemplateService {
               tx -> {
                 tx.templates().insert(caller.project(), template);
                 tx.templates().tag(caller.project(), as, built.digest());
-              });
+              },
+              tagListener);
         } catch (SpaceException e) {
           log.line("failed: " + e.problem().oneLine());
           throw e;
@@ -180,15 +188,18 @@ public final class TemplateService {
   ///
   /// @throws SpaceException TEMPLATE_NOT_FOUND
   public Template tag(Caller caller, TemplateRef ref, TemplateRef.Tagged as) {
-    return ledger
-        .store()
-        .transact(
-            tx -> {
-              Template template =
-                  tx.templates().find(caller.project(), ref).orElseThrow(() -> notFound(ref));
-              tx.templates().tag(caller.project(), as, template.digest());
-              return tx.templates().find(caller.project(), as).orElseThrow(() -> notFound(as));
-            });
+    Template tagged =
+        ledger
+            .store()
+            .transact(
+                tx -> {
+                  Template template =
+                      tx.templates().find(caller.project(), ref).orElseThrow(() -> notFound(ref));
+                  tx.templates().tag(caller.project(), as, template.digest());
+                  return tx.templates().find(caller.project(), as).orElseThrow(() -> notFound(as));
+                });
+    tagListener.run();
+    return tagged;
   }
 
   /// Removes a tag; the template stays.
@@ -198,6 +209,7 @@ public final class TemplateService {
     if (!ledger.store().transact(tx -> tx.templates().untag(caller.project(), tag))) {
       throw notFound(tag);
     }
+    tagListener.run();
   }
 
   /// Deletes a template with all its tags. Its images go when no project has it any more.
@@ -224,6 +236,8 @@ public final class TemplateService {
                   tx.templates().delete(caller.project(), template.digest());
                   return template.digest();
                 });
+    // First, so that no pool makes VMs of what is about to go.
+    tagListener.run();
     removeUnused(digest);
   }
 

@@ -1,6 +1,7 @@
 package dev.space.core.vm;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 
@@ -21,7 +22,9 @@ public interface Vmm {
   Vm restore(VmSpec spec, MemoryImage image);
 
   /// The VM that a former daemon left in this directory, if it is really that process and alive.
-  Optional<Vm> adopt(VmSpec spec, VmIdentity identity);
+  ///
+  /// @param deadline how long it may take to answer; one that doesn't is not adopted
+  Optional<Vm> adopt(VmSpec spec, VmIdentity identity, Duration deadline);
 
   /// Every VM process of this monitor that works in a directory right below `root`, by that
   /// directory, whoever started it and whether or not a journal knows it: so that nothing can run

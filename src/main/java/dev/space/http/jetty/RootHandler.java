@@ -132,7 +132,9 @@ final class RootHandler extends Handler.Abstract {
       return;
     }
     boolean gone = problem.code() == ErrorCode.CANCELLED;
-    if (problem.code() == ErrorCode.INTERNAL) {
+    // A stop interrupts streams that are open, which is no defect of theirs.
+    boolean stopped = refusing && thrown instanceof InterruptedException;
+    if (problem.code() == ErrorCode.INTERNAL && !stopped) {
       LOG.error("Defect while answering {} {}", exchange.method(), exchange.rawPath(), thrown);
     }
     try {

@@ -119,6 +119,15 @@ public record ProcessMemory(long pid, long bytes, List<Part> parts) {
     }
   }
 
+  /// Writes all pages to a change file, whatever they were restored from. The guest must not run
+  /// meanwhile.
+  public void saveAll(Path file) throws IOException {
+    List<PageRun> all = List.of(new PageRun(0, bytes / PAGE_BYTES));
+    try (FileChannel mem = open("mem", StandardOpenOption.READ)) {
+      ChangeFile.write(file, bytes, all, (offset, into) -> readFully(mem, address(offset), into));
+    }
+  }
+
   /// Writes the changed pages to their places in a copy of the image and forces it to the disk. The
   /// guest must not run meanwhile.
   public void copyTo(Path copy) throws IOException {

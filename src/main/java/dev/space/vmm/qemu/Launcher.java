@@ -27,6 +27,7 @@ final class Launcher {
   private static final int OOM_SCORE_ADJ = 300;
 
   private static final Duration START_DEADLINE = Duration.ofSeconds(60);
+  private static final Duration GONE_DEADLINE = Duration.ofSeconds(10);
   private static final long LOOK_NANOS = Duration.ofMillis(1).toNanos() / 2;
   private static final int LOG_CHARS_MAX = 2048;
 
@@ -66,6 +67,7 @@ final class Launcher {
     } finally {
       if (!done) {
         process.kill();
+        process.awaitGone(GONE_DEADLINE);
       }
     }
   }

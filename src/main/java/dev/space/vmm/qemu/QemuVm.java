@@ -42,6 +42,7 @@ final class QemuVm implements Vm {
   private final StateTransfer transfer;
   private final CompletableFuture<VmExit> exit = new CompletableFuture<>();
   private final AtomicBoolean ending = new AtomicBoolean();
+  private final Runnable release;
   private volatile boolean killed;
   private volatile boolean forgotten;
 
@@ -57,7 +58,7 @@ final class QemuVm implements Vm {
     process = started.process();
     qmp = started.qmp();
     console = new Console(qmp);
-    exit.whenComplete((_, _) -> release.run());
+    this.release = release;
     events.onShutdown(reason -> Thread.ofVirtual().name("vm-end").start(() -> ended(reason)));
     qmp.closed().thenRun(() -> Thread.ofVirtual().name("vm-gone").start(this::gone));
   }
@@ -188,9 +189,20 @@ final class QemuVm implements Vm {
     finish(VmExit.Kind.VMM_DIED, log.isEmpty() ? "QEMU ended" : "QEMU ended; it said: " + log);
   }
 
+  private void releaseLate() {
+    while (!process.awaitGone(GONE_DEADLINE)) {
+      LOG.warn("QEMU process {} of VM {} is still there", process.pid(), spec.id());
+    }
+    release.run();
+  }
+
   private void finish(VmExit.Kind kind, String detail) {
-    if (!process.awaitGone(GONE_DEADLINE)) {
+    if (process.awaitGone(GONE_DEADLINE)) {
+      release.run();
+    } else {
+      // Its user id is given to nobody else as long as it is there.
       LOG.warn("QEMU process {} of VM {} does not end", process.pid(), spec.id());
+      Thread.ofVirtual().name("vm-lingers").start(this::releaseLate);
     }
     qmp.close();
     exit.complete(new VmExit(kind, detail));

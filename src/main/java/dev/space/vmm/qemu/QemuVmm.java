@@ -14,6 +14,7 @@ import dev.space.host.Processes;
 import dev.space.vmm.memory.WholeMemory;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,9 +39,16 @@ public final class QemuVmm implements Vmm {
   private final Launcher launcher;
   private final UserIds users;
   private final LogBound logs = new LogBound();
+  private final boolean mayTrace;
 
-  private QemuVmm(QemuSettings settings, QemuVersion version, boolean kvm, Processes processes) {
+  private QemuVmm(
+      QemuSettings settings,
+      QemuVersion version,
+      boolean kvm,
+      Processes processes,
+      boolean mayTrace) {
     this.settings = settings;
+    this.mayTrace = mayTrace;
     this.version = version;
     this.kvm = kvm;
     launcher = new Launcher(processes);
@@ -53,10 +61,16 @@ public final class QemuVmm implements Vmm {
   /// @throws dev.space.core.error.SpaceException PREREQUISITE_MISSING when there is no usable QEMU,
   ///   or no usable KVM where that was demanded
   public static QemuVmm open(QemuSettings settings, Processes processes) {
+    return open(settings, processes, true);
+  }
+
+  /// @param mayTrace false as where the kernel lets nobody look into another process: memory is
+  ///   then saved and loaded as a whole
+  static QemuVmm open(QemuSettings settings, Processes processes, boolean mayTrace) {
     QemuVersion version = QemuVersion.of(processes, settings.binary());
     boolean kvm = new AcceleratorProbe(settings, version, new Launcher(processes)).kvm();
     LOG.info("QEMU {} runs guests {}", version.full(), kvm ? "with KVM" : "in software (TCG)");
-    return new QemuVmm(settings, version, kvm, processes);
+    return new QemuVmm(settings, version, kvm, processes, mayTrace);
   }
 
   @Override
@@ -84,6 +98,7 @@ public final class QemuVmm implements Vmm {
       if (changes.isPresent() && !vm.loadChanges(memory, changes.get())) {
         vm.kill();
         Path own = spec.directory().toAbsolutePath().resolve(CommandLine.MEMORY);
+        own.toFile().delete();
         WholeMemory.make(memory, changes.get(), own);
         vm = launch(spec, Optional.of(own), line -> line.restore(own));
       }
@@ -122,7 +137,7 @@ public final class QemuVmm implements Vmm {
       Optional<Integer> user,
       Events events) {
     StateTransfer transfer =
-        new StateTransfer(spec, started.process(), started.qmp(), image, user, events);
+        new StateTransfer(spec, started.process(), started.qmp(), image, user, events, mayTrace);
     Path log = spec.directory().resolve(Launcher.LOG);
     logs.add(log);
     return new QemuVm(
@@ -139,7 +154,7 @@ public final class QemuVmm implements Vmm {
   /// The process is the one that the journal names and works in this directory, and its control
   /// socket stands in a directory where nobody but the daemon's user can put one: so it is its own.
   @Override
-  public Optional<Vm> adopt(VmSpec spec, VmIdentity identity) {
+  public Optional<Vm> adopt(VmSpec spec, VmIdentity identity, Duration deadline) {
     ProcessIdentity process = new ProcessIdentity(identity.pid(), identity.startTicks());
     List<String> arguments = process.alive() ? process.arguments() : List.of();
     Path mine = CommandLine.pidFile(spec.directory()).normalize();
@@ -150,11 +165,17 @@ public final class QemuVmm implements Vmm {
     user.ifPresent(users::adopt);
     Events events = new Events();
     try {
+      // QEMU serves one client at a time: behind another one's back nothing is answered.
       Qmp qmp =
           Qmp.connect(Launcher.socket(spec.directory(), CommandLine.QMP_SOCKET), events::take);
-      qmp.open(QemuVm.COMMAND_DEADLINE);
-      String status =
-          qmp.execute("query-status", QemuVm.COMMAND_DEADLINE).path("status").asString("");
+      String status;
+      try {
+        qmp.open(deadline);
+        status = qmp.execute("query-status", deadline).path("status").asString("");
+      } catch (SpaceException e) {
+        qmp.close();
+        throw e;
+      }
       QemuVm vm = vm(spec, new Launcher.Started(process, qmp), image(arguments), user, events);
       switch (status) {
         case "shutdown" -> vm.ended("guest-shutdown");

@@ -49,8 +49,10 @@ final class StateTransfer {
   private final Optional<Path> image;
   private final Optional<Integer> user;
   private final Events events;
+  private final boolean mayTrace;
 
   /// @param image memory that the process maps privately; empty when it has a file of its own
+  /// @param mayTrace whether the process's memory may be looked at, if the kernel lets us
   /// @param user whom the process runs as, when that isn't who the daemon runs as
   StateTransfer(
       VmSpec spec,
@@ -58,7 +60,9 @@ final class StateTransfer {
       Qmp qmp,
       Optional<Path> image,
       Optional<Integer> user,
-      Events events) {
+      Events events,
+      boolean mayTrace) {
+    this.mayTrace = mayTrace;
     this.spec = spec;
     this.process = process;
     this.qmp = qmp;
@@ -135,7 +139,7 @@ final class StateTransfer {
 
   private void saveFull(Path file) throws IOException {
     if (image.isPresent()) {
-      ProcessMemory memory = ProcessMemory.find(process.pid(), image.get(), memoryBytes());
+      ProcessMemory memory = memory(image.get());
       SparseFile.copy(image.get(), file);
       memory.copyTo(file);
       return;
@@ -158,14 +162,32 @@ final class StateTransfer {
     }
     ProcessMemory memory;
     try {
-      memory = ProcessMemory.find(process.pid(), image.get(), memoryBytes());
+      memory = memory(image.get());
       memory.requireAccess();
     } catch (IOException e) {
       LOG.info("Memory of VM {} is saved as a whole: {}", spec.id(), e.getMessage());
       return false;
     }
-    memory.save(file);
+    if (isOwn(image.get())) {
+      memory.saveAll(file);
+    } else {
+      memory.save(file);
+    }
     return true;
+  }
+
+  /// Whether a process maps a memory that was put together for it alone, because the changes could
+  /// not be put into the process: what it changed since says nothing about the image that the
+  /// caller knows.
+  private boolean isOwn(Path mapped) {
+    return mapped.toAbsolutePath().startsWith(spec.directory().toAbsolutePath());
+  }
+
+  private ProcessMemory memory(Path mapped) throws IOException {
+    if (!mayTrace) {
+      throw new IOException("processes may not be looked into");
+    }
+    return ProcessMemory.find(process.pid(), mapped, memoryBytes());
   }
 
   /// Devices and memory as one stream.
@@ -228,7 +250,10 @@ final class StateTransfer {
   /// @return false when this process's memory may not be written to
   boolean loadChanges(Path memory, Path changes) {
     try {
-      ProcessMemory.find(process.pid(), memory, memoryBytes()).load(changes);
+      if (ChangeFile.isInState(changes)) {
+        return true;
+      }
+      memory(memory).load(changes);
       return true;
     } catch (IOException e) {
       LOG.info("Changed pages of VM {} are not put in place: {}", spec.id(), e.getMessage());

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 
@@ -70,7 +71,7 @@ final class SimulatedVmm implements Vmm {
   }
 
   @Override
-  public Optional<Vm> adopt(VmSpec spec, VmIdentity identity) {
+  public Optional<Vm> adopt(VmSpec spec, VmIdentity identity, Duration deadline) {
     return host.find(identity)
         .filter(vm -> vm.spec().directory().equals(spec.directory()))
         .map(vm -> vm);

@@ -182,7 +182,7 @@ class QemuVmmTest extends VmmContractTest {
     } catch (SpaceException | java.util.concurrent.TimeoutException _) {
       // The process stands with its port open: only the answer matters, and it may be lost.
     }
-    Vm adopted = another().adopt(spec, vm.identity()).orElseThrow();
+    Vm adopted = another().adopt(spec, vm.identity(), UP).orElseThrow();
     try {
       assertThat(adopted.exit().get(20, TimeUnit.SECONDS).kind())
           .isEqualTo(dev.space.core.vm.VmExit.Kind.STOPPED);
