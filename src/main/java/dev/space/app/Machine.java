@@ -4,6 +4,7 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.core.vm.Isolation;
 import dev.space.guest.GrpcGuestConnector;
+import dev.space.host.Cgroups;
 import dev.space.host.Prerequisite;
 import dev.space.host.Prerequisites;
 import dev.space.host.Processes;
@@ -119,6 +120,11 @@ public final class Machine {
         "ready: kernel " + ready.boot().release() + ", base template " + ready.base().digest());
   }
 
+  /// Several daemons on one host each have a group of their own.
+  private String cgroup() {
+    return "space-" + Integer.toHexString(config.dataDir().toString().hashCode());
+  }
+
   /// The driver for real VMs.
   ///
   /// @throws SpaceException PREREQUISITE_MISSING with all that is missing and how to get it
@@ -150,7 +156,7 @@ public final class Machine {
             config.dataDir().resolve("probe"),
             root
                 ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
-                : Optional.empty());
+                : Optional.empty(), root ? Cgroups.open(Path.of("/"), cgroup()) : Optional.empty());
     return QemuVmm.open(settings, processes);
   }
 }

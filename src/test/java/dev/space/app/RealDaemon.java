@@ -44,6 +44,7 @@ final class RealDaemon implements AutoCloseable {
   private final HttpClient client = HttpClient.newHttpClient();
   private final String control;
   private final String key;
+  private boolean forgotten;
 
   /// An answer of the API.
   record Answer(int status, JsonNode body) {}
@@ -124,6 +125,7 @@ final class RealDaemon implements AutoCloseable {
     argv.addAll(
         List.of("-cp", System.getProperty("java.class.path"), "dev.space.cli.Main", "serve"));
     argv.addAll(List.of("--listen", "127.0.0.1:0", "--data-listen", "127.0.0.1:0"));
+    argv.addAll(List.of("--set", "e2b.listen=127.0.0.1:0"));
     for (String setting : settings) {
       argv.addAll(List.of("--set", setting));
     }
@@ -157,12 +159,19 @@ final class RealDaemon implements AutoCloseable {
     return process.isAlive();
   }
 
-  /// Ends the daemon and all its VMs.
+  /// Leaves the VMs to the next daemon.
+  void forget() {
+    forgotten = true;
+  }
+
+  /// Ends the daemon and, unless another has them, all its VMs.
   @Override
   public void close() {
     process.destroyForcibly();
-    client.close();
-    vms().values().forEach(ProcessIdentity::kill);
+    client.shutdownNow();
+    if (!forgotten) {
+      vms().values().forEach(ProcessIdentity::kill);
+    }
   }
 
   Path dir() {

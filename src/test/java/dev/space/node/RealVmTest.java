@@ -51,6 +51,7 @@ class RealVmTest {
             boot.initramfs(),
             QemuSettings.Acceleration.TCG,
             dir,
+            Optional.empty(),
             Optional.empty()),
         new Processes(System.getenv()));
   }

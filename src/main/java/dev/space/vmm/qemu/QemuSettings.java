@@ -1,5 +1,6 @@
 package dev.space.vmm.qemu;
 
+import dev.space.host.Cgroups;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -10,6 +11,7 @@ import java.util.Optional;
 /// @param initramfs initramfs of the guests, with the agent as `/init`
 /// @param acceleration what runs the guests' code
 /// @param cache directory where the verdict on KVM is remembered
+/// @param cgroups where VM processes get leaves of their own; empty on hosts without
 /// @param users range of unprivileged user ids, one per VM; only for a daemon that runs as root
 public record QemuSettings(
     String binary,
@@ -17,7 +19,8 @@ public record QemuSettings(
     Path initramfs,
     Acceleration acceleration,
     Path cache,
-    Optional<UserRange> users) {
+    Optional<UserRange> users,
+    Optional<Cgroups> cgroups) {
 
   /// What runs the guests' code.
   public enum Acceleration {

@@ -9,6 +9,7 @@ import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmIdentity;
 import dev.space.core.vm.VmSpec;
 import dev.space.core.vm.Vmm;
+import dev.space.host.Cgroups;
 import dev.space.host.ProcessIdentity;
 import dev.space.host.Processes;
 import dev.space.vmm.memory.WholeMemory;
@@ -53,6 +54,7 @@ public final class QemuVmm implements Vmm {
     this.kvm = kvm;
     launcher = new Launcher(processes);
     users = new UserIds(settings.users());
+    settings.cgroups().ifPresent(Cgroups::sweep);
   }
 
   /// Looks at the installed QEMU and, when asked to choose, tries whether KVM runs a guest: up to
@@ -117,15 +119,24 @@ public final class QemuVmm implements Vmm {
     boolean done = false;
     try {
       CommandLine line = new CommandLine(settings.binary(), version, kvm, spec, user);
+      Optional<Path> leaf =
+          settings
+              .cgroups()
+              .flatMap(
+                  groups ->
+                      groups.make(
+                          spec.id(),
+                          spec.resources().vcpus(),
+                          (long) spec.resources().memoryMib() << 20));
       Launcher.Started started =
-          launcher.start(
-              spec.directory(), arguments.apply(line), user, Optional.empty(), events::take);
+          launcher.start(spec.directory(), arguments.apply(line), user, leaf, events::take);
       QemuVm vm = vm(spec, started, image, user, events);
       done = true;
       return vm;
     } finally {
       if (!done) {
         users.release(user);
+        settings.cgroups().ifPresent(groups -> groups.remove(spec.id()));
       }
     }
   }
@@ -148,6 +159,7 @@ public final class QemuVmm implements Vmm {
         () -> {
           logs.remove(log);
           users.release(user);
+          settings.cgroups().ifPresent(groups -> groups.remove(spec.id()));
         });
   }
 

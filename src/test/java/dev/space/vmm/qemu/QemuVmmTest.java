@@ -57,7 +57,8 @@ class QemuVmmTest extends VmmContractTest {
         boot.initramfs(),
         QemuSettings.Acceleration.AUTO,
         dir.resolve("cache"),
-        root ? Optional.of(new QemuSettings.UserRange(200_000, 100)) : Optional.empty());
+        root ? Optional.of(new QemuSettings.UserRange(200_000, 100)) : Optional.empty(),
+        Optional.empty());
   }
 
   private static Processes processes() {
@@ -65,7 +66,7 @@ class QemuVmmTest extends VmmContractTest {
   }
 
   @Override
-  protected Vmm vmm() {
+  protected QemuVmm vmm() {
     QemuVmm known = shared;
     if (known == null) {
       known = driver(TestImages.boot());
@@ -150,6 +151,78 @@ class QemuVmmTest extends VmmContractTest {
         .extracting(SpaceException::code)
         .isIn(ErrorCode.VMM_FAILED, ErrorCode.GUEST_UNREACHABLE, ErrorCode.SANDBOX_DIED);
     assertThat(broken.running(root())).isEmpty();
+  }
+
+  /// Where the kernel lets nobody look into a process, memory is saved and loaded as a whole; and
+  /// what such a VM has changed since is never taken for a change of another image.
+  @Test
+  void memoryIsSavedAsAWholeWhereNobodyMayLookIntoAProcess() throws Exception {
+    Frozen base = frozen();
+    QemuVmm blind =
+        QemuVmm.open(settings("qemu-system-x86_64", TestImages.boot()), processes(), false);
+    Path at = Files.createDirectories(dir.resolve("blind-saved"));
+    MemoryImage saved = written(blind, "blind1", base.image(), base.disk(), at, "one");
+    // In the stream of one and again of the other: each kind loads what the other saved.
+    Path next = Files.createDirectories(dir.resolve("seeing-saved"));
+    MemoryImage changes =
+        written(vmm(), "seeing", saved, at.resolve("disk"), next, "cat /dev/shm/f && echo two");
+    Path last = Files.createDirectories(dir.resolve("own-saved"));
+    MemoryImage whole =
+        written(
+            blind, "blind2", changes, next.resolve("disk"), last, "cat /dev/shm/f && echo three");
+    written(
+        vmm(),
+        "seeing2",
+        whole,
+        last.resolve("disk"),
+        Files.createDirectories(dir.resolve("end-saved")),
+        "grep -c . /dev/shm/f && echo four");
+  }
+
+  /// Restores, writes to the guest's memory, saves.
+  private MemoryImage written(
+      QemuVmm driver, String name, MemoryImage image, Path disk, Path into, String say)
+      throws Exception {
+    VmSpec spec = newSpec(name);
+    Files.deleteIfExists(spec.disk());
+    Files.copy(disk, spec.disk());
+    Vm vm = driver.restore(spec, image);
+    try {
+      vm.resume();
+      try (var link =
+          connector()
+              .connect(
+                  vm,
+                  System.nanoTime(),
+                  new dev.space.core.guest.Guest.Adoption(
+                      false, name, name, java.util.Map.of(), Optional.empty(), Optional.empty()),
+                  UP)) {
+        String script =
+            say.contains("&&") ? say + " >> /dev/shm/f" : "echo " + say + " > /dev/shm/f";
+        assertThat(status(link, name, script)).isZero();
+      }
+      vm.pause();
+      Path changes = into.resolve("changes");
+      vm.save(into.resolve("state"), new Vm.MemoryTarget.Changes(changes));
+      Files.copy(spec.disk(), into.resolve("disk"));
+      return new MemoryImage(into.resolve("state"), image.memory(), Optional.of(changes));
+    } finally {
+      vm.kill();
+    }
+  }
+
+  private static int status(dev.space.core.guest.GuestLink link, String id, String script) {
+    link.start(dev.space.core.guest.ProcessSpec.of(id, java.util.List.of("sh", "-c", script)));
+    int[] code = {-1};
+    link.output(
+        id,
+        0,
+        event -> {
+          if (event instanceof dev.space.core.guest.OutputEvent.Exited exited) {
+            code[0] = exited.exit().code();
+          }
+        });
+    return code[0];
   }
 
   @Test
