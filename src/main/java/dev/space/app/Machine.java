@@ -156,7 +156,8 @@ public final class Machine {
             config.dataDir().resolve("probe"),
             root
                 ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
-                : Optional.empty(), root ? Cgroups.open(Path.of("/"), cgroup()) : Optional.empty());
+                : Optional.empty(),
+            root ? Cgroups.open(Path.of("/"), cgroup()) : Optional.empty());
     return QemuVmm.open(settings, processes);
   }
 }

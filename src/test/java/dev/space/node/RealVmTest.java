@@ -51,7 +51,6 @@ class RealVmTest {
             boot.initramfs(),
             QemuSettings.Acceleration.TCG,
             dir,
-            Optional.empty(),
             Optional.empty()),
         new Processes(System.getenv()));
   }

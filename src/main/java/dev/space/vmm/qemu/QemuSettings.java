@@ -22,6 +22,17 @@ public record QemuSettings(
     Optional<UserRange> users,
     Optional<Cgroups> cgroups) {
 
+  /// Without cgroups.
+  public QemuSettings(
+      String binary,
+      Path kernel,
+      Path initramfs,
+      Acceleration acceleration,
+      Path cache,
+      Optional<UserRange> users) {
+    this(binary, kernel, initramfs, acceleration, cache, users, Optional.empty());
+  }
+
   /// What runs the guests' code.
   public enum Acceleration {
     /// KVM when a guest really boots with it, else software.

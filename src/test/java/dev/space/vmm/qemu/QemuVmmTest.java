@@ -57,8 +57,7 @@ class QemuVmmTest extends VmmContractTest {
         boot.initramfs(),
         QemuSettings.Acceleration.AUTO,
         dir.resolve("cache"),
-        root ? Optional.of(new QemuSettings.UserRange(200_000, 100)) : Optional.empty(),
-        Optional.empty());
+        root ? Optional.of(new QemuSettings.UserRange(200_000, 100)) : Optional.empty());
   }
 
   private static Processes processes() {
