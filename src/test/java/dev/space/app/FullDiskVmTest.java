@@ -48,12 +48,15 @@ class FullDiskVmTest {
       fill(filler, dir.toFile().getUsableSpace() - (RESERVE_MIB / 2 << 20));
       JsonNode failed = refused(daemon);
       assertThat(failed.toString()).contains("disk_full").contains("MiB are free");
-      // Nor is the last byte there: the sandbox that runs goes on, and sleeps no worse.
+      // Without a byte left nothing can be recorded; what runs goes on.
       fill(filler, dir.toFile().getUsableSpace());
-      assertThat(daemon.sh(id, "echo on; cat /proc/uptime > /dev/null")).isEqualTo("on\n");
+      RealDaemon.Answer nothing =
+          daemon.post(RealDaemon.path(id) + "/sessions", "{\"command\":\"true\"}");
+      assertThat(nothing.status()).isEqualTo(507);
+      assertThat(daemon.state(id)).isEqualTo("running");
       assertThat(daemon.state(asleep)).isEqualTo("suspended");
       Files.delete(filler);
-      assertThat(daemon.state(id)).isEqualTo("running");
+      assertThat(daemon.sh(id, "echo on")).isEqualTo("on\n");
       daemon.act(asleep, "wake");
       assertThat(daemon.sh(asleep, "cat /root/f")).isEqualTo("kept\n");
       daemon.create();
