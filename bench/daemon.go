@@ -32,7 +32,8 @@ func startDaemon(space, dir string, settings ...string) (*daemon, error) {
 	defer log.Close()
 	info := filepath.Join(dir, "daemon.json")
 	_ = os.Remove(info)
-	args := []string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0", "--data-listen", "127.0.0.1:0"}
+	args := []string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0", "--data-listen", "127.0.0.1:0",
+		"--set", "e2b.listen=127.0.0.1:0"}
 	for _, setting := range settings {
 		args = append(args, "--set", setting)
 	}

@@ -12,6 +12,7 @@ import io.grpc.stub.ClientCalls;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
@@ -41,6 +42,27 @@ final class Calls {
       return ClientCalls.blockingUnaryCall(channel.grpc(), method, options, request);
     } catch (StatusRuntimeException e) {
       throw error(e.getStatus());
+    }
+  }
+
+  /// Makes a call whose answer is waited for later.
+  <Q, P> Future<P> send(MethodDescriptor<Q, P> method, Q request, Duration deadline) {
+    CallOptions options =
+        CallOptions.DEFAULT.withDeadlineAfter(
+            Math.max(1, deadline.toNanos()), TimeUnit.NANOSECONDS);
+    return ClientCalls.futureUnaryCall(channel.grpc().newCall(method, options), request);
+  }
+
+  /// Waits for an answer; its call has a deadline.
+  <P> P await(Future<P> answer) {
+    try {
+      return answer.get();
+    } catch (ExecutionException e) {
+      throw error(Status.fromThrowable(e));
+    } catch (InterruptedException e) {
+      answer.cancel(true);
+      Thread.currentThread().interrupt();
+      throw error(Status.CANCELLED.withDescription("the calling thread was interrupted"));
     }
   }
 

@@ -7,10 +7,13 @@ import dev.space.core.guest.Guest;
 import dev.space.core.guest.GuestConnector;
 import dev.space.core.guest.GuestLink;
 import dev.space.core.vm.Vm;
+import dev.space.guest.proto.HelloReply;
 import java.nio.channels.SocketChannel;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Optional;
+import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 
 /// Opens guest links over the byte stream a VM gives.
@@ -33,26 +36,20 @@ public final class GrpcGuestConnector implements GuestConnector {
 
   @Override
   public GuestLink connect(Vm vm, long generation, Guest.Adoption adoption, Duration deadline) {
-    Until until = new Until(deadline);
-    GrpcGuestLink link = open(vm, until);
-    try {
-      link.adopt(generation, adoption, until.left());
-      return link;
-    } catch (SpaceException e) {
-      link.close();
-      throw late(e, vm, deadline);
-    }
+    return open(vm, new Until(deadline), Optional.of(new Adopting(generation, adoption)));
   }
+
+  private record Adopting(long generation, Guest.Adoption adoption) {}
 
   @Override
   public GuestLink greet(Vm vm, Duration deadline) {
-    return open(vm, new Until(deadline));
+    return open(vm, new Until(deadline), Optional.empty());
   }
 
-  private GrpcGuestLink open(Vm vm, Until until) {
+  private GrpcGuestLink open(Vm vm, Until until, Optional<Adopting> adopting) {
     while (true) {
       try {
-        return attempt(vm, until);
+        return attempt(vm, until, adopting);
       } catch (SpaceException e) {
         if (vm.exit().isDone()) {
           throw Calls.died(vm.exit().join()).toException(e);
@@ -70,12 +67,16 @@ public final class GrpcGuestConnector implements GuestConnector {
     }
   }
 
-  private GrpcGuestLink attempt(Vm vm, Until until) {
+  /// The greeting and the adoption travel together: a guest takes milliseconds to turn to the host,
+  /// and that twice.
+  private GrpcGuestLink attempt(Vm vm, Until until, Optional<Adopting> adopting) {
     SocketChannel stream = vm.dial();
     LinkChannel channel = new LinkChannel(stream);
     GrpcGuestLink link = new GrpcGuestLink(channel, new Calls(channel, vm.exit()), adoptions);
     try {
-      int protocol = link.hello(until.left()).getProtocol();
+      Future<HelloReply> greeting = link.hello(until.left());
+      adopting.ifPresent(a -> link.adopt(a.generation(), a.adoption(), until.left()));
+      int protocol = link.greeted(greeting).getProtocol();
       if (protocol != PROTOCOL) {
         throw Problem.of(
                 ErrorCode.NOT_SUPPORTED,

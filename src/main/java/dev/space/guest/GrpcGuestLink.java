@@ -44,6 +44,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -70,8 +71,14 @@ final class GrpcGuestLink implements GuestLink {
     this.adoptions = adoptions;
   }
 
-  HelloReply hello(Duration deadline) {
-    return calls.unary(AgentGrpc.getHelloMethod(), HelloRequest.getDefaultInstance(), deadline);
+  /// Asks who answers, without waiting for it.
+  Future<HelloReply> hello(Duration deadline) {
+    return calls.send(AgentGrpc.getHelloMethod(), HelloRequest.getDefaultInstance(), deadline);
+  }
+
+  /// Waits for the answer to a greeting.
+  HelloReply greeted(Future<HelloReply> greeting) {
+    return calls.await(greeting);
   }
 
   @Override

@@ -24,6 +24,10 @@ final class Pools implements WarmPools {
   private static final long BACKOFF_MILLIS = 1_000;
   private static final long BACKOFF_MILLIS_MAX = 60_000;
 
+  /// Making a VM takes a core for some 300 ms; whoever has just claimed one runs a first command in
+  /// that time.
+  private static final long REFILL_DELAY_MILLIS = 300;
+
   private record Key(String digest, Resources resources) {}
 
   private static final class Pool {
@@ -73,7 +77,7 @@ final class Pools implements WarmPools {
       if (machine == null) {
         return Optional.empty();
       }
-      fill(key);
+      fill(key, REFILL_DELAY_MILLIS);
       boolean alive = machine.vm().filter(vm -> !vm.exit().isDone()).isPresent();
       if (machine.claim()) {
         if (alive) {
@@ -143,6 +147,10 @@ final class Pools implements WarmPools {
   }
 
   private void fill(Key key) {
+    fill(key, 0);
+  }
+
+  private void fill(Key key, long delayMillis) {
     synchronized (pools) {
       Pool pool = pools.get(key);
       if (pool == null || pool.filling || closed.isDone() || pool.idle.size() >= pool.target) {
@@ -150,10 +158,13 @@ final class Pools implements WarmPools {
       }
       pool.filling = true;
     }
-    Thread.ofVirtual().name("warm-" + key.digest()).start(() -> fillUp(key));
+    Thread.ofVirtual().name("warm-" + key.digest()).start(() -> fillUp(key, delayMillis));
   }
 
-  private void fillUp(Key key) {
+  private void fillUp(Key key, long delayMillis) {
+    if (delayMillis > 0) {
+      pauseFor(delayMillis);
+    }
     long backoff = BACKOFF_MILLIS;
     while (wantsMore(key)) {
       try {
