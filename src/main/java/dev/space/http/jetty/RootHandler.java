@@ -151,7 +151,7 @@ final class RootHandler extends Handler.Abstract {
     }
   }
 
-  private static Problem problem(Throwable thrown) {
+  private Problem problem(Throwable thrown) {
     for (Throwable t = thrown; t != null; t = t.getCause()) {
       if (t instanceof ClientGoneException gone) {
         return clientFault(gone);
@@ -159,6 +159,10 @@ final class RootHandler extends Handler.Abstract {
     }
     if (thrown instanceof SpaceException known) {
       return known.problem();
+    }
+    if (thrown instanceof InterruptedException && refusing) {
+      return Problem.of(ErrorCode.SHUTTING_DOWN, "The server is stopping")
+          .remedy("Try again when it is up.");
     }
     return Problem.of(ErrorCode.INTERNAL, "The server hit a defect")
         .remedy("Report it with the request id; the log has the details under it.");
