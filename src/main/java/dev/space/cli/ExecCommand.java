@@ -92,7 +92,7 @@ final class ExecCommand implements Callable<Integer>, Main.RunsSession {
             stdin || tty,
             timeout);
     return tty
-        ? new TerminalRun(run, surroundings).runIn(root.api(), id)
+        ? TerminalRun.of(run, root.api(), id, surroundings).run()
         : run.runIn(root.api(), id, surroundings);
   }
 }

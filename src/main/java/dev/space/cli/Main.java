@@ -67,6 +67,7 @@ public final class Main {
         new SandboxCommands(root),
         new ExecCommand(root),
         new ShellCommand(root),
+        new AttachCommand(root),
         new CpCommand(root),
         new PortForwardCommand(root),
         new OpsCommands(root),

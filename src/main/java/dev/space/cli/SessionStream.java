@@ -59,6 +59,12 @@ final class SessionStream {
     this.err = err;
   }
 
+  /// Begins after an event.
+  SessionStream from(long after) {
+    lastSeen = after > 0 ? Optional.of(Long.toString(after)) : Optional.empty();
+    return this;
+  }
+
   /// Reads to the end of the session.
   ///
   /// @throws ReaderGoneException when what is written is not read any more
@@ -83,7 +89,7 @@ final class SessionStream {
   private SpaceException lost(IOException e) {
     return Problem.of(ErrorCode.SANDBOX_DIED, "The session's output was lost")
         .because(e)
-        .remedy("The session goes on if its sandbox lives: space sandbox ls")
+        .remedy("The session goes on if its sandbox lives: space attach ID SESSION")
         .toException(e);
   }
 

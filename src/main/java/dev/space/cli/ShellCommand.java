@@ -49,6 +49,6 @@ final class ShellCommand implements Callable<Integer>, Main.RunsSession {
             user,
             true,
             Optional.empty());
-    return new TerminalRun(run, surroundings).runIn(root.api(), id);
+    return TerminalRun.of(run, root.api(), id, surroundings).run();
   }
 }

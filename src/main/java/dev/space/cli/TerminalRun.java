@@ -8,7 +8,9 @@ import dev.space.wire.WebSocket;
 import dev.space.wire.WebSocket.Message;
 import dev.space.wire.WireException;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jline.terminal.Attributes;
 import org.jline.terminal.Attributes.ControlChar;
 import org.jline.terminal.Attributes.InputFlag;
@@ -35,30 +37,55 @@ final class TerminalRun {
   private static final String SANE =
       "\u001b[?1049l\u001b[?2004l\u001b[?1000l\u001b[?1002l\u001b[?1003l\u001b[?1006l\u001b[?25h\u001b[0m";
 
-  private final CommandRun run;
+  private final Function<Size, JsonNode> session;
+  private final String sandboxId;
+  private final long after;
   private final Surroundings surroundings;
+  private final DetachKeys keys = new DetachKeys();
+  private String sessionId = "";
+  private volatile boolean detached;
   private Optional<SpaceException> refusal = Optional.empty();
 
-  TerminalRun(CommandRun run, Surroundings surroundings) {
-    this.run = run;
+  /// @param session makes a session for a terminal of this size, or finds one, and tells its ticket
+  /// @param after number of the last event that isn't shown
+  TerminalRun(
+      Function<Size, JsonNode> session, String sandboxId, long after, Surroundings surroundings) {
+    this.session = session;
+    this.sandboxId = sandboxId;
+    this.after = after;
     this.surroundings = surroundings;
   }
 
-  /// Runs the command.
+  /// A new session of a command.
+  static TerminalRun of(CommandRun run, Api api, String sandboxId, Surroundings surroundings) {
+    return new TerminalRun(
+        size -> {
+          ObjectNode request = run.request();
+          request.putObject("pty").put("rows", size.getRows()).put("cols", size.getColumns());
+          return api.post("/v1/sandboxes/" + Api.part(sandboxId) + "/sessions", request);
+        },
+        sandboxId,
+        0,
+        surroundings);
+  }
+
+  /// Joins the terminals until the session ends or is left.
   ///
   /// @return the exit status for this process
-  int runIn(Api api, String sandboxId) {
+  int run() {
     if (!surroundings.inTerminal() || !surroundings.outTerminal()) {
-      try (WebSocket socket = open(api, sandboxId, SIZE_DEFAULT)) {
+      try (WebSocket socket = open(SIZE_DEFAULT)) {
         return join(socket);
       }
     }
-    try (Terminal terminal = TerminalBuilder.builder().system(true).dumb(false).build()) {
+    try (Terminal terminal =
+        TerminalBuilder.builder().system(true).dumb(false).graphemeCluster(false).build()) {
       Attributes before = terminal.getAttributes();
-      try (WebSocket socket = open(api, sandboxId, terminal.getSize());
+      try (WebSocket socket = open(terminal.getSize());
           OnExit _ = OnExit.of(() -> restore(terminal, before))) {
         terminal.setAttributes(raw(before));
         terminal.handle(Signal.WINCH, _ -> resize(socket, terminal.getSize()));
+        resize(socket, terminal.getSize());
         return join(socket);
       }
     } catch (IOException e) {
@@ -69,13 +96,13 @@ final class TerminalRun {
     }
   }
 
-  private WebSocket open(Api api, String sandboxId, Size size) {
-    ObjectNode request = run.request();
-    request.putObject("pty").put("rows", size.getRows()).put("cols", size.getColumns());
-    JsonNode ticket = api.post("/v1/sandboxes/" + Api.part(sandboxId) + "/sessions", request);
+  private WebSocket open(Size size) {
+    JsonNode ticket = session.apply(size);
+    sessionId = ticket.path("session").path("id").asString();
     Headers headers =
         Headers.NONE.with("Authorization", "Bearer " + ticket.path("attach_token").asString());
-    return Api.socketAt(ticket.path("attach_url").asString(), headers);
+    return Api.socketAt(
+        ticket.path("attach_url").asString() + (after > 0 ? "?after=" + after : ""), headers);
   }
 
   /// Everything goes to the sandbox as it is typed, Ctrl-C included.
@@ -118,6 +145,9 @@ final class TerminalRun {
     try {
       while (true) {
         Optional<Message> message = socket.receive();
+        if (detached) {
+          return left();
+        }
         if (message.isEmpty()) {
           throw lost("the connection ended");
         }
@@ -134,8 +164,20 @@ final class TerminalRun {
         }
       }
     } catch (IOException e) {
+      if (detached) {
+        return left();
+      }
       throw lost(String.valueOf(e.getMessage()));
     }
+  }
+
+  private int left() {
+    surroundings.err().print("\r\nspace: detached; come back with: " + comeBack() + "\r\n");
+    return ExitStatus.OK;
+  }
+
+  private String comeBack() {
+    return "space attach " + sandboxId + " " + sessionId;
   }
 
   private Optional<Integer> show(byte[] bytes) throws IOException {
@@ -159,10 +201,10 @@ final class TerminalRun {
     };
   }
 
-  private static SpaceException lost(String why) {
+  private SpaceException lost(String why) {
     return Problem.of(ErrorCode.SANDBOX_DIED, "The terminal's connection was lost")
         .because(why)
-        .remedy("The session goes on if its sandbox lives: space sandbox ls")
+        .remedy("The session goes on if its sandbox lives: " + comeBack())
         .toException();
   }
 
@@ -170,7 +212,15 @@ final class TerminalRun {
     byte[] bytes = new byte[INPUT_BYTES];
     try {
       for (int n = surroundings.in().read(bytes); n >= 0; n = surroundings.in().read(bytes)) {
-        socket.sendBinary(bytes, 0, n);
+        byte[] typed = surroundings.inTerminal() ? keys.typed(bytes, n) : Arrays.copyOf(bytes, n);
+        if (typed.length > 0) {
+          socket.sendBinary(typed, 0, typed.length);
+        }
+        if (keys.detach()) {
+          detached = true;
+          socket.close();
+          return;
+        }
       }
       if (!surroundings.inTerminal()) {
         // What ends a file ends a terminal's input as Ctrl-D.

@@ -2,6 +2,7 @@ package dev.space.dataplane;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.core.guest.FileEntry;
 import dev.space.core.guest.Guest;
 import dev.space.core.guest.WriteFileSpec;
@@ -218,13 +219,26 @@ final class FileHandlers {
   private void makeDir(Exchange exchange, Guest guest) {
     exchange.query().allow();
     var request = Json.read(exchange, MakeDirRequest.class, BODY_BYTES_MAX);
-    FileEntry made =
-        guest.makeDir(
-            request.path(),
-            request.user(),
-            request.mode().map(FileJson::mode),
-            request.parents().orElse(true));
-    Json.send(exchange, 201, FileJson.of(made));
+    boolean parents = request.parents().orElse(true);
+    try {
+      FileEntry made =
+          guest.makeDir(
+              request.path(), request.user(), request.mode().map(FileJson::mode), parents);
+      Json.send(exchange, 201, FileJson.of(made));
+    } catch (SpaceException e) {
+      if (e.code() != ErrorCode.ALREADY_EXISTS || !parents) {
+        throw e;
+      }
+      // As mkdir -p has it: a folder that is there is no error.
+      FileEntry there = guest.stat(request.path(), request.user());
+      boolean folder =
+          there.target().map(FileEntry.Target::type).orElse(there.type())
+              == FileEntry.Type.DIRECTORY;
+      if (!folder) {
+        throw e;
+      }
+      Json.send(exchange, 200, FileJson.of(there));
+    }
   }
 
   record MoveRequest(
