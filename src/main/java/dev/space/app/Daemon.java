@@ -150,7 +150,7 @@ public final class Daemon implements AutoCloseable {
     return server;
   }
 
-  private static E2b e2b(
+  static E2b e2b(
       SpaceConfig config,
       Services services,
       DataPlane data,

@@ -15,6 +15,8 @@ import dev.space.http.HttpListener;
 import dev.space.http.Router;
 import java.net.InetSocketAddress;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiConsumer;
@@ -33,6 +35,8 @@ public final class E2b {
   private final Views views;
   private final InstantSource clock;
   private final E2bHandler handler;
+  private final Router control;
+  private final EnvdRoutes envd;
 
   /// What the wrapper stands on.
   ///
@@ -69,7 +73,8 @@ public final class E2b {
     this.access = new EnvdAccess(secret);
     this.views = new Views(access, domain);
     this.clock = clock;
-    var envd =
+    this.control = control();
+    this.envd =
         new EnvdRoutes(
             new ProcessRpc(services.sessions(), clock),
             new FilesystemRpc(new Watchers()),
@@ -84,7 +89,7 @@ public final class E2b {
             envd,
             ports,
             services.keys(),
-            control(),
+            control,
             clock);
   }
 
@@ -93,7 +98,16 @@ public final class E2b {
     return new HttpListener(LISTENER, address, handler, E2bError.RENDERER);
   }
 
-  private Handler control() {
+  /// All calls it answers, as `METHOD /path`: those of the control plane, and those that are meant
+  /// for the server inside a sandbox.
+  public List<String> routes() {
+    List<String> all = new ArrayList<>();
+    control.routes().forEach(route -> all.add(route.method() + " " + route.template()));
+    all.addAll(envd.routes());
+    return List.copyOf(all);
+  }
+
+  private Router control() {
     var sandboxes =
         new SandboxRoutes(
             services.sandboxes(), services.operations(), services.snapshots(), views, clock);

@@ -1,5 +1,6 @@
 package dev.space.e2b;
 
+import com.google.protobuf.Message;
 import dev.space.core.guest.GuestStats;
 import dev.space.core.usage.UsageService;
 import dev.space.e2b.proto.filesystem.CreateWatcherRequest;
@@ -22,14 +23,16 @@ import dev.space.http.Exchange;
 import dev.space.http.Json;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 /// What E2B's server inside a sandbox (port 49983) answers.
 final class EnvdRoutes {
 
   private static final long MIB = 1024 * 1024;
-  private static final String PROCESS = "/process.Process/";
-  private static final String FILESYSTEM = "/filesystem.Filesystem/";
+  private static final String PROCESS = "POST /process.Process/";
+  private static final String FILESYSTEM = "POST /filesystem.Filesystem/";
 
+  private final Map<String, Answer> answers = new LinkedHashMap<>();
   private final ProcessRpc process;
   private final FilesystemRpc filesystem;
   private final FilesRoutes files;
@@ -40,95 +43,93 @@ final class EnvdRoutes {
     this.filesystem = filesystem;
     this.files = files;
     this.usage = usage;
+    addHttp();
+    addProcess();
+    addFilesystem();
+  }
+
+  /// All that is answered, as `METHOD /path`.
+  Set<String> routes() {
+    return answers.keySet();
   }
 
   void handle(EnvdCall call) throws Exception {
     Exchange exchange = call.exchange();
-    String path = exchange.rawPath();
-    if (path.startsWith(PROCESS) && exchange.method().equals("POST")) {
-      process(call, path.substring(PROCESS.length()));
-    } else if (path.startsWith(FILESYSTEM) && exchange.method().equals("POST")) {
-      filesystem(call, path.substring(FILESYSTEM.length()));
-    } else {
-      switch (exchange.method() + " " + path) {
-        case "GET /files", "HEAD /files" -> files.get(call);
-        case "POST /files" -> files.post(call);
-        case "GET /envs" -> Json.send(exchange, 200, call.sandbox().env());
-        case "GET /metrics" -> metrics(call);
-        default -> throw new E2bError(404, "404 page not found");
-      }
+    Answer answer = answers.get(exchange.method() + " " + exchange.rawPath());
+    if (answer == null) {
+      throw new E2bError(404, "404 page not found");
     }
+    answer.to(call);
   }
 
-  private void process(EnvdCall call, String method) throws Exception {
-    Exchange exchange = call.exchange();
-    switch (method) {
-      case "List" ->
-          Connect.unary(exchange, ListRequest.getDefaultInstance(), _ -> process.list(call));
-      case "Start" ->
-          Connect.stream(
-              exchange,
-              StartRequest.getDefaultInstance(),
-              (request, out) -> process.start(call, request, out));
-      case "Connect" ->
-          Connect.stream(
-              exchange,
-              ConnectRequest.getDefaultInstance(),
-              (request, out) -> process.connect(call, request, out));
-      case "Update" ->
-          Connect.unary(exchange, UpdateRequest.getDefaultInstance(), r -> process.update(call, r));
-      case "SendInput" ->
-          Connect.unary(
-              exchange, SendInputRequest.getDefaultInstance(), r -> process.sendInput(call, r));
-      case "StreamInput" -> process.streamInput(call);
-      case "SendSignal" ->
-          Connect.unary(
-              exchange, SendSignalRequest.getDefaultInstance(), r -> process.sendSignal(call, r));
-      case "CloseStdin" ->
-          Connect.unary(
-              exchange, CloseStdinRequest.getDefaultInstance(), r -> process.closeStdin(call, r));
-      default -> throw new E2bError(404, "404 page not found");
-    }
+  private void addHttp() {
+    answers.put("GET /files", files::get);
+    answers.put("HEAD /files", files::get);
+    answers.put("POST /files", files::post);
+    answers.put("GET /envs", call -> Json.send(call.exchange(), 200, call.sandbox().env()));
+    answers.put("GET /metrics", this::metrics);
   }
 
-  private void filesystem(EnvdCall call, String method) throws Exception {
-    Exchange exchange = call.exchange();
-    switch (method) {
-      case "Stat" ->
-          Connect.unary(exchange, StatRequest.getDefaultInstance(), r -> filesystem.stat(call, r));
-      case "MakeDir" ->
-          Connect.unary(
-              exchange, MakeDirRequest.getDefaultInstance(), r -> filesystem.makeDir(call, r));
-      case "Move" ->
-          Connect.unary(exchange, MoveRequest.getDefaultInstance(), r -> filesystem.move(call, r));
-      case "ListDir" ->
-          Connect.unary(
-              exchange, ListDirRequest.getDefaultInstance(), r -> filesystem.listDir(call, r));
-      case "Remove" ->
-          Connect.unary(
-              exchange, RemoveRequest.getDefaultInstance(), r -> filesystem.remove(call, r));
-      case "WatchDir" ->
-          Connect.stream(
-              exchange,
-              WatchDirRequest.getDefaultInstance(),
-              (request, out) -> filesystem.watchDir(call, request, out));
-      case "CreateWatcher" ->
-          Connect.unary(
-              exchange,
-              CreateWatcherRequest.getDefaultInstance(),
-              r -> filesystem.createWatcher(call, r));
-      case "GetWatcherEvents" ->
-          Connect.unary(
-              exchange,
-              GetWatcherEventsRequest.getDefaultInstance(),
-              r -> filesystem.watcherEvents(call, r));
-      case "RemoveWatcher" ->
-          Connect.unary(
-              exchange,
-              RemoveWatcherRequest.getDefaultInstance(),
-              r -> filesystem.removeWatcher(call, r));
-      default -> throw new E2bError(404, "404 page not found");
-    }
+  private void addProcess() {
+    unary(PROCESS + "List", ListRequest.getDefaultInstance(), (call, _) -> process.list(call));
+    stream(PROCESS + "Start", StartRequest.getDefaultInstance(), process::start);
+    stream(PROCESS + "Connect", ConnectRequest.getDefaultInstance(), process::connect);
+    unary(PROCESS + "Update", UpdateRequest.getDefaultInstance(), process::update);
+    unary(PROCESS + "SendInput", SendInputRequest.getDefaultInstance(), process::sendInput);
+    answers.put(PROCESS + "StreamInput", process::streamInput);
+    unary(PROCESS + "SendSignal", SendSignalRequest.getDefaultInstance(), process::sendSignal);
+    unary(PROCESS + "CloseStdin", CloseStdinRequest.getDefaultInstance(), process::closeStdin);
+  }
+
+  private void addFilesystem() {
+    unary(FILESYSTEM + "Stat", StatRequest.getDefaultInstance(), filesystem::stat);
+    unary(FILESYSTEM + "MakeDir", MakeDirRequest.getDefaultInstance(), filesystem::makeDir);
+    unary(FILESYSTEM + "Move", MoveRequest.getDefaultInstance(), filesystem::move);
+    unary(FILESYSTEM + "ListDir", ListDirRequest.getDefaultInstance(), filesystem::listDir);
+    unary(FILESYSTEM + "Remove", RemoveRequest.getDefaultInstance(), filesystem::remove);
+    stream(FILESYSTEM + "WatchDir", WatchDirRequest.getDefaultInstance(), filesystem::watchDir);
+    unary(
+        FILESYSTEM + "CreateWatcher",
+        CreateWatcherRequest.getDefaultInstance(),
+        filesystem::createWatcher);
+    unary(
+        FILESYSTEM + "GetWatcherEvents",
+        GetWatcherEventsRequest.getDefaultInstance(),
+        filesystem::watcherEvents);
+    unary(
+        FILESYSTEM + "RemoveWatcher",
+        RemoveWatcherRequest.getDefaultInstance(),
+        filesystem::removeWatcher);
+  }
+
+  @FunctionalInterface
+  private interface Answer {
+    void to(EnvdCall call) throws Exception;
+  }
+
+  @FunctionalInterface
+  private interface Unary<Q extends Message> {
+    Message answer(EnvdCall call, Q request) throws Exception;
+  }
+
+  @FunctionalInterface
+  private interface Streaming<Q extends Message> {
+    void answer(EnvdCall call, Q request, EnvelopeWriter out) throws Exception;
+  }
+
+  private <Q extends Message> void unary(String route, Q prototype, Unary<Q> rpc) {
+    answers.put(
+        route,
+        call ->
+            Connect.unary(call.exchange(), prototype, (Q request) -> rpc.answer(call, request)));
+  }
+
+  private <Q extends Message> void stream(String route, Q prototype, Streaming<Q> rpc) {
+    answers.put(
+        route,
+        call ->
+            Connect.stream(
+                call.exchange(), prototype, (request, out) -> rpc.answer(call, request, out)));
   }
 
   private void metrics(EnvdCall call) {

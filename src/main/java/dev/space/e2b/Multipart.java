@@ -9,8 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.commons.fileupload2.core.FileUploadException;
 import org.apache.commons.fileupload2.core.MultipartInput;
-import org.apache.commons.fileupload2.core.MultipartInput.MalformedStreamException;
 
 /// Reads `multipart/form-data` part by part, streaming. File names are given raw: E2B's SDKs put
 /// whole paths into them.
@@ -45,6 +45,9 @@ final class Multipart {
               .get();
       input.setHeaderCharset(StandardCharsets.UTF_8);
       boolean more = input.skipPreamble();
+      if (!more) {
+        throw malformed("it holds no part");
+      }
       while (more) {
         String headers = input.readHeaders();
         try (InputStream part = input.newInputStream()) {
@@ -52,7 +55,7 @@ final class Multipart {
         }
         more = input.readBoundary();
       }
-    } catch (MalformedStreamException | IllegalArgumentException e) {
+    } catch (FileUploadException | IllegalArgumentException e) {
       throw malformed(String.valueOf(e.getMessage()));
     }
   }

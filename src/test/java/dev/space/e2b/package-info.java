@@ -1,0 +1,4 @@
+@NullMarked
+package dev.space.e2b;
+
+import org.jspecify.annotations.NullMarked;
