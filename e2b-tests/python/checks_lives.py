@@ -117,8 +117,9 @@ def lifecycle(s):
     ) as auto:
         life = auto.get_info().lifecycle
         assert life["on_timeout"].value == "pause" and life["auto_resume"] is True, life
-        auto.set_timeout(1)
-        until(lambda: auto.get_info().state.value == "paused", 20)
+        # Woken by traffic it lives as long again, so this must outlast the command below.
+        auto.set_timeout(4)
+        until(lambda: auto.get_info().state.value == "paused", 30)
         # Traffic wakes it.
         assert auto.commands.run("echo awake").stdout == "awake\n"
         assert auto.get_info().state.value == "running"

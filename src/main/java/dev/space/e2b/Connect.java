@@ -13,12 +13,15 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /// The Connect protocol, server side: unary calls and server streams. Errors of streams travel in
 /// their last envelope under status 200; a stream whose sandbox died is cut without one, for that
 /// is how the SDKs tell a killed sandbox from a failed call.
 final class Connect {
 
+  private static final Logger LOG = LoggerFactory.getLogger(Connect.class);
   private static final int MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
   static final byte[] END_OK = {'{', '}'};
   private static final int COMPRESSED = 1;
@@ -89,6 +92,7 @@ final class Connect {
         out.end(END_OK);
       } catch (SpaceException e) {
         if (gone(e)) {
+          LOG.info("{} is cut: {}", exchange.rawPath(), e.problem().oneLine());
           exchange.abort();
         } else {
           out.end(endError(ConnectException.of(e)));

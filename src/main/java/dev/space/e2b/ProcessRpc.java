@@ -30,6 +30,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /// `process.Process`: every process is a session of the native API, so both see the same ones.
 final class ProcessRpc {
@@ -41,6 +43,9 @@ final class ProcessRpc {
   /// How long the exit of a process that ended can still be asked for.
   private static final Duration EXIT_KEPT = Duration.ofSeconds(30);
 
+  private static final Duration KILL_WAIT = Duration.ofSeconds(1);
+
+  private static final Logger LOG = LoggerFactory.getLogger(ProcessRpc.class);
   private static final int SESSIONS_MAX = 1000;
 
   private final SessionService sessions;
@@ -324,7 +329,8 @@ final class ProcessRpc {
         });
   }
 
-  SendSignalResponse sendSignal(EnvdCall call, SendSignalRequest request) {
+  SendSignalResponse sendSignal(EnvdCall call, SendSignalRequest request)
+      throws InterruptedException {
     int signal =
         switch (request.getSignal()) {
           case SIGNAL_SIGKILL -> SIGKILL;
@@ -334,8 +340,29 @@ final class ProcessRpc {
                   ConnectCode.UNIMPLEMENTED, "Only SIGKILL and SIGTERM can be sent");
         };
     Session session = find(call, request.getProcess(), false);
-    attach(call, session).signal(signal, SignalScope.PROCESS);
+    var attachment = attach(call, session);
+    long seen = attachment.lastSeq();
+    attachment.signal(signal, SignalScope.PROCESS);
+    if (signal == SIGKILL) {
+      awaitExit(attachment, seen);
+    }
     return SendSignalResponse.getDefaultInstance();
+  }
+
+  /// A killed process is gone for the call that follows. Its output may be held open by others, so
+  /// the wait is bounded.
+  private static void awaitExit(SessionService.Attachment attachment, long seen)
+      throws InterruptedException {
+    try {
+      Deadline.run(Optional.of(KILL_WAIT), () -> attachment.read(seen, _ -> {}));
+    } catch (ConnectException e) {
+      if (e.code() != ConnectCode.DEADLINE_EXCEEDED) {
+        throw e;
+      }
+    } catch (SpaceException e) {
+      // The kill was sent; how the session ends is another's concern.
+      LOG.debug("kill: {}", e.problem().oneLine());
+    }
   }
 
   CloseStdinResponse closeStdin(EnvdCall call, CloseStdinRequest request) {

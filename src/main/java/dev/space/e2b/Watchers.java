@@ -1,6 +1,8 @@
 package dev.space.e2b;
 
+import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
+import dev.space.core.guest.FileEntry;
 import dev.space.core.guest.Guest.WatchSpec;
 import dev.space.core.guest.WatchEvent;
 import dev.space.e2b.proto.filesystem.EventType;
@@ -20,27 +22,31 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// Watches that are polled: events queue up between two polls. The Python SDK polls right after a
 /// write has returned and expects its events to be there, while events travel on a stream of their
-/// own: a drain waits until that stream was quiet for a moment.
+/// own: a drain waits until that stream was quiet for a moment, a longer one where the guest is
+/// slow to answer.
 final class Watchers {
 
   private static final int EVENTS_MAX = 10_000;
   private static final int WATCHERS_MAX = 1000;
-  private static final long QUIET_NANOS = 20_000_000;
-  private static final long DRAIN_NANOS_MAX = 300_000_000;
+  private static final long QUIET_NANOS_MIN = 20_000_000;
+  private static final long QUIET_NANOS_MAX = 500_000_000;
+  private static final long DRAIN_NANOS_MAX = 2_000_000_000;
 
   private final Map<String, Watcher> watchers = new ConcurrentHashMap<>();
   private final AtomicLong counter = new AtomicLong();
 
   private static final class Watcher {
     private final String sandboxId;
+    private final WatchSpec spec;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition arrived = lock.newCondition();
     private final ArrayDeque<FilesystemEvent> events = new ArrayDeque<>();
     private final CompletableFuture<Void> armed = new CompletableFuture<>();
     private Optional<Thread> thread = Optional.empty();
 
-    private Watcher(String sandboxId) {
+    private Watcher(String sandboxId, WatchSpec spec) {
       this.sandboxId = sandboxId;
+      this.spec = spec;
     }
 
     private void add(WatchEvent event) {
@@ -53,14 +59,14 @@ final class Watchers {
       }
     }
 
-    private List<FilesystemEvent> drain() throws InterruptedException {
+    private List<FilesystemEvent> drain(long quietNanos) throws InterruptedException {
       lock.lock();
       try {
         long end = System.nanoTime() + DRAIN_NANOS_MAX;
         boolean quiet = false;
         while (!quiet && System.nanoTime() < end) {
           int before = events.size();
-          boolean _ = arrived.await(QUIET_NANOS, TimeUnit.NANOSECONDS);
+          boolean _ = arrived.await(quietNanos, TimeUnit.NANOSECONDS);
           quiet = events.size() == before;
         }
         List<FilesystemEvent> all = new ArrayList<>(events);
@@ -79,7 +85,7 @@ final class Watchers {
           ConnectCode.RESOURCE_EXHAUSTED, "There are " + WATCHERS_MAX + " watchers already");
     }
     String id = "w" + counter.incrementAndGet();
-    var watcher = new Watcher(call.sandbox().id());
+    var watcher = new Watcher(call.sandbox().id(), spec);
     watcher.thread =
         Optional.of(
             Thread.ofVirtual()
@@ -119,7 +125,21 @@ final class Watchers {
   }
 
   List<FilesystemEvent> drain(EnvdCall call, String id) throws InterruptedException {
-    return find(call, id).drain();
+    Watcher watcher = find(call, id);
+    return watcher.drain(quiet(call, watcher.spec));
+  }
+
+  /// How long no event may come before all have: some times what the guest takes for an answer.
+  private static long quiet(EnvdCall call, WatchSpec spec) {
+    long before = System.nanoTime();
+    try (var use = call.use()) {
+      FileEntry _ = use.guest().stat(spec.path(), spec.user());
+    } catch (SpaceException e) {
+      if (e.code() != ErrorCode.FILE_NOT_FOUND) {
+        throw e;
+      }
+    }
+    return Math.clamp(3 * (System.nanoTime() - before), QUIET_NANOS_MIN, QUIET_NANOS_MAX);
   }
 
   void remove(EnvdCall call, String id) {

@@ -122,7 +122,8 @@ class SdkTest {
   }
 
   private static void must(String... argv) {
-    Finished done = processes().run(Command.of(INSTALL, argv));
+    // Package clients find their registries, proxies and certificates through the environment.
+    Finished done = processes().run(Command.of(INSTALL, argv).env(System.getenv()));
     assertThat(done.ok()).as(String.join(" ", argv) + "\n" + done.said()).isTrue();
   }
 
