@@ -12,6 +12,7 @@ import dev.space.core.template.Resources;
 import dev.space.core.template.Template;
 import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmSpec;
+import dev.space.core.vm.Vmm;
 import dev.space.node.FailPoints.Point;
 import dev.space.node.VmEntry.Origin;
 import java.nio.file.Files;
@@ -58,13 +59,22 @@ final class Bases {
     this.bench = bench;
   }
 
-  static String name(String digest, Resources resources, String format) {
-    String hex = digest.substring(digest.indexOf(':') + 1);
-    return hex.substring(0, Math.min(12, hex.length()))
-        + "-"
+  static String name(String digest, Resources resources, Vmm vmm) {
+    return prefix(digest)
         + resources.shape()
         + "-"
-        + format.replaceAll("[^A-Za-z0-9.]", "_");
+        + vmm.snapshotFormat().replaceAll("[^A-Za-z0-9.]", "_")
+        + bootSuffix(vmm);
+  }
+
+  private static String prefix(String digest) {
+    String hex = digest.substring(digest.indexOf(':') + 1);
+    return hex.substring(0, Math.min(12, hex.length())) + "-";
+  }
+
+  /// How the names of base snapshots end that were booted with the present kernel and agent.
+  static String bootSuffix(Vmm vmm) {
+    return "-" + vmm.bootFingerprint();
   }
 
   /// The base snapshot of a template in a shape, made if need be.
@@ -72,7 +82,7 @@ final class Bases {
   /// @param cancelled ends the wait, not the making
   Frozen get(
       String digest, Resources resources, Progress progress, CompletableFuture<Void> cancelled) {
-    String name = name(digest, resources, bench.vmm().snapshotFormat());
+    String name = name(digest, resources, bench.vmm());
     Optional<Frozen> there = find(name, digest);
     if (there.isPresent()) {
       return there.get();
@@ -111,7 +121,7 @@ final class Bases {
 
   /// The base snapshot, when it is there.
   Optional<Frozen> find(String digest, Resources resources) {
-    return find(name(digest, resources, bench.vmm().snapshotFormat()), digest);
+    return find(name(digest, resources, bench.vmm()), digest);
   }
 
   private Optional<Frozen> find(String name, String digest) {
@@ -287,7 +297,7 @@ final class Bases {
 
   /// Forgets and removes all base snapshots of a template.
   void remove(String digest) {
-    String prefix = name(digest, new Resources(0, 0, 0), "").replaceAll("-.*", "") + "-";
+    String prefix = prefix(digest);
     known.keySet().removeIf(name -> name.startsWith(prefix));
     for (Path dir : Folders.children(bench.folders().bases())) {
       if (dir.getFileName().toString().startsWith(prefix)) {

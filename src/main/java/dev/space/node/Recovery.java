@@ -91,9 +91,10 @@ final class Recovery {
 
   private boolean restorable(Path directory, String name) {
     try {
-      return Frozen.read(directory, new VmEntry.Origin(VmEntry.Origin.Kind.BASE, name, ""))
-          .format()
-          .equals(bench.vmm().snapshotFormat());
+      return name.endsWith(Bases.bootSuffix(bench.vmm()))
+          && Frozen.read(directory, new VmEntry.Origin(VmEntry.Origin.Kind.BASE, name, ""))
+              .format()
+              .equals(bench.vmm().snapshotFormat());
     } catch (SpaceException e) {
       return false;
     }

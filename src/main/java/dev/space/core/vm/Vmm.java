@@ -14,6 +14,10 @@ public interface Vmm {
   /// Version of the VMM and of its snapshot format; a snapshot is only restored by an equal one.
   String snapshotFormat();
 
+  /// Names what new guests boot: another kernel or agent has another name. Base snapshots are made
+  /// anew when it changes, while what was saved of older guests is still restored.
+  String bootFingerprint();
+
   /// Boots a new guest; its memory is a file in the VM's directory, which [Vm#save] leaves as the
   /// full image. Returns when the process runs, long before the agent answers.
   Vm boot(VmSpec spec);

@@ -86,6 +86,13 @@ public final class QemuVmm implements Vmm {
   }
 
   @Override
+  public String bootFingerprint() {
+    // The initramfs is named by a hash over kernel, modules and agent.
+    String name = settings.initramfs().getFileName().toString();
+    return Integer.toHexString(name.hashCode());
+  }
+
+  @Override
   public Vm boot(VmSpec spec) {
     return launch(
         spec, Optional.empty(), line -> line.boot(settings.kernel(), settings.initramfs()));

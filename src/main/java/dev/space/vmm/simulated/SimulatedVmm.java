@@ -40,6 +40,11 @@ final class SimulatedVmm implements Vmm {
   }
 
   @Override
+  public String bootFingerprint() {
+    return "0";
+  }
+
+  @Override
   public Vm boot(VmSpec spec) {
     host.fault(SimulatedHost.Step.BOOT, spec);
     SimulatedVm vm = host.begin(spec, identity -> SimulatedVm.boot(host, spec, identity));
