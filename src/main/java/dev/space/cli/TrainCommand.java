@@ -46,6 +46,7 @@ final class TrainCommand implements Callable<Integer> {
             "data_dir", scratch.toString(),
             "listen", "127.0.0.1:0",
             "data_listen", "127.0.0.1:0",
+            "e2b.listen", "",
             "vmm", "simulated");
     SpaceConfig config =
         ConfigReader.read(Optional.empty(), Map.of(), flags, root.surroundings().home());

@@ -15,6 +15,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -137,7 +139,7 @@ public final class Processes {
             cgroup.map(Path::toString).orElse("")));
     argv.addAll(command.argv());
     Finished launched =
-        run(
+        uninterrupted(
             new Command(
                 command.limit(),
                 argv,
@@ -154,6 +156,30 @@ public final class Processes {
       return ProcessIdentity.started(Long.parseLong(answer));
     } catch (NumberFormatException e) {
       throw notStarted(command, answer).toException(e);
+    }
+  }
+
+  /// Runs a command to its end whatever interrupts the caller, whose interrupt stays set: given up
+  /// in its middle, it could leave a program behind that nobody knows.
+  private Finished uninterrupted(Command command) {
+    var finished = new CompletableFuture<Finished>();
+    Thread.ofVirtual()
+        .name("detach")
+        .start(
+            () -> {
+              try {
+                finished.complete(run(command));
+              } catch (RuntimeException e) {
+                finished.completeExceptionally(e);
+              }
+            });
+    try {
+      return finished.join();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof SpaceException failure) {
+        throw failure.problem().toException(failure);
+      }
+      throw e;
     }
   }
 

@@ -112,6 +112,7 @@ final class RealPlane implements AutoCloseable {
             .redirectOutput(ProcessBuilder.Redirect.appendTo(data.resolve("serve.log").toFile()));
     builder.environment().put("SPACE_DATA_DIR", data.toString());
     builder.environment().put("SPACE_LISTEN", "127.0.0.1:0");
+    builder.environment().put("SPACE_E2B_LISTEN", "");
     builder.environment().put("SPACE_DATA_LISTEN", "127.0.0.1:0");
     builder.environment().put("SPACE_PORT_DOMAIN", PORT_DOMAIN);
     builder.environment().put("SPACE_VMM", "qemu");

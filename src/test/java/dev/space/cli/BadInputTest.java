@@ -47,6 +47,7 @@ class BadInputTest {
     all.putIfAbsent("SPACE_DATA_DIR", dir.resolve("data").toString());
     all.putIfAbsent("SPACE_VMM", "simulated");
     all.putIfAbsent("SPACE_LISTEN", "127.0.0.1:0");
+    all.putIfAbsent("SPACE_E2B_LISTEN", "");
     all.putIfAbsent("SPACE_DATA_LISTEN", "127.0.0.1:0");
     var err = new ByteArrayOutputStream();
     var surroundings =

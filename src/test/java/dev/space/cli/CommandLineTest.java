@@ -47,6 +47,7 @@ class CommandLineTest {
             "data_dir", dir.toString(),
             "listen", "127.0.0.1:0",
             "data_listen", "127.0.0.1:0",
+            "e2b.listen", "",
             "vmm", "simulated");
     service =
         new LocalAssembly(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))

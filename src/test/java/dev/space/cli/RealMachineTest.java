@@ -70,6 +70,7 @@ class RealMachineTest {
         Map.of(
             "SPACE_BOOT_AGENT", TestImages.agent().toString(),
             "SPACE_LISTEN", "127.0.0.1:0",
+            "SPACE_E2B_LISTEN", "",
             "SPACE_DATA_LISTEN", "127.0.0.1:0");
     return SpaceProcess.space(data, env, in, args);
   }
@@ -144,9 +145,14 @@ class RealMachineTest {
     try {
       Map<String, String> env =
           Map.of(
-              "SPACE_BOOT_AGENT", TestImages.agent().toString(),
-              "SPACE_LISTEN", "127.0.0.1:0",
-              "SPACE_QEMU_BINARY", "/nonexistent/qemu");
+              "SPACE_BOOT_AGENT",
+              TestImages.agent().toString(),
+              "SPACE_LISTEN",
+              "127.0.0.1:0",
+              "SPACE_E2B_LISTEN",
+              "",
+              "SPACE_QEMU_BINARY",
+              "/nonexistent/qemu");
       try (SpaceProcess serve = SpaceProcess.space(own, env, NOTHING, "serve")) {
         SpaceProcess.Done done = serve.end();
         assertThat(done.status()).isEqualTo(1);
