@@ -22,16 +22,11 @@ final class LinkChannel implements AutoCloseable {
   /// The contract's bound, and room for the frame around it.
   private static final int MESSAGE_BYTES_MAX = 1024 * 1024 + 64 * 1024;
 
-  private static final int STACK_BYTES = 256 * 1024;
-
   private static final int METADATA_BYTES_MAX = 16 * 1024;
 
+  /// For the link's reader and for every write alike: the transport starts a task for each burst of
+  /// writes, which on platform threads would be a thread of the host's each time.
   private static final Executor VIRTUAL = task -> Thread.ofVirtual().name("guest-link").start(task);
-
-  /// The one thread of a link that waits for the guest's bytes is a platform thread: the kernel
-  /// wakes it at once, where a virtual one takes the way through the poller and the scheduler.
-  private static final Executor PLATFORM =
-      task -> Thread.ofPlatform().daemon().name("guest-link").stackSize(STACK_BYTES).start(task);
 
   private final LinkSocket socket;
   private final ManagedChannel channel;
@@ -46,7 +41,7 @@ final class LinkChannel implements AutoCloseable {
             .socketFactory(new OneSocket(socket))
             .executor(VIRTUAL)
             .offloadExecutor(VIRTUAL)
-            .transportExecutor(PLATFORM)
+            .transportExecutor(VIRTUAL)
             .flowControlWindow(FLOW_WINDOW_BYTES)
             .maxInboundMessageSize(MESSAGE_BYTES_MAX)
             .maxInboundMetadataSize(METADATA_BYTES_MAX)
