@@ -1,6 +1,7 @@
 package dev.space.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import dev.space.app.ConfigReader;
 import java.io.ByteArrayInputStream;
@@ -63,7 +64,8 @@ class CommandLineTest {
   void runPassesOutputAndExitStatusOnAndDeletesItsSandbox() {
     assertThat(space("run", "--", "echo", "hello").out()).isEqualTo("hello\n");
     assertThat(space("run", "--", "sh", "-c", "exit 3").status()).isEqualTo(3);
-    assertThat(space("sandbox", "ls", "-q").out()).isEmpty();
+    // A daemon takes the delete on and sees to it after the command has ended.
+    await().until(() -> space("sandbox", "ls", "-q").out().isEmpty());
   }
 
   @Test
