@@ -91,27 +91,19 @@ record SqlOperations(Sql sql) implements OperationRows {
   @Override
   public Page<Operation> list(
       String project, Optional<String> sandboxId, int limit, Optional<String> cursor) {
-    Optional<Cursor> place = cursor.map(Cursor::parse);
     String ofSandbox = sandboxId.isPresent() ? " AND sandbox_id = :sandbox" : "";
-    List<Operation> rows =
-        sql.all(
-            "SELECT * FROM operations WHERE project = :project"
-                + ofSandbox
-                + " AND "
-                + Cursor.follows("id")
-                + " ORDER BY created_at DESC, id DESC LIMIT :limit",
-            SqlOperations::read,
-            "project",
-            project,
-            "sandbox",
-            sandboxId,
-            "at",
-            place.map(Cursor::at),
-            "after",
-            place.map(Cursor::id),
-            "limit",
-            Cursor.checkLimit(limit) + 1);
-    return Cursor.page(rows, limit, o -> new Cursor(o.createdAt(), o.id()));
+    return Cursor.page(
+        sql,
+        "SELECT * FROM operations WHERE project = :project" + ofSandbox,
+        "id",
+        SqlOperations::read,
+        o -> new Cursor(o.createdAt(), o.id()),
+        limit,
+        cursor,
+        "project",
+        project,
+        "sandbox",
+        sandboxId);
   }
 
   @Override

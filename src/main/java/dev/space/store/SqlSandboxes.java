@@ -53,8 +53,8 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
           snapshot_id = :snapshot, state = :state, cause_json = :cause, vcpus = :vcpus,
           memory_mib = :memory, disk_mib = :disk, env_json = :env, metadata_json = :metadata,
           timeout = :timeout, expires_at = :expires, on_timeout = :onTimeout,
-          idle_timeout = :idleTimeout, auto_wake = :autoWake, public_ports_json = :ports, node = :node, created_at = :created,
-          state_changed_at = :changed, rev = rev + 1
+          idle_timeout = :idleTimeout, auto_wake = :autoWake, public_ports_json = :ports,
+          node = :node, created_at = :created, state_changed_at = :changed, rev = rev + 1
         WHERE id = :id AND rev = :rev""",
         values(sandbox));
     if (!before.equals(sandbox.metadata())) {
@@ -97,39 +97,37 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
 
   @Override
   public Page<Sandbox> list(String project, SandboxQuery query) {
-    int limit = Cursor.checkLimit(query.limit());
-    Optional<Cursor> cursor = query.cursor().map(Cursor::parse);
-    StringBuilder text =
+    StringBuilder select =
         new StringBuilder(
             "SELECT * FROM sandboxes WHERE project = :project AND state <> 'DELETED'");
-    List<@Nullable Object> values =
-        new ArrayList<>(List.of("project", project, "limit", limit + 1));
+    List<Object> values = new ArrayList<>(List.of("project", project));
     if (!query.states().isEmpty()) {
-      text.append(" AND state IN (").append(names(query.states())).append(")");
+      select.append(" AND state IN (").append(names(query.states())).append(")");
     }
     query
         .template()
         .ifPresent(
             template -> {
-              text.append(" AND (template = :template OR template_digest = :template)");
+              select.append(" AND (template = :template OR template_digest = :template)");
               values.addAll(List.of("template", template));
             });
     int pair = 0;
     for (Map.Entry<String, String> entry : query.metadata().entrySet()) {
-      text.append(
+      select.append(
           " AND EXISTS (SELECT 1 FROM sandbox_metadata m WHERE m.sandbox_id = sandboxes.id AND m.name = :name%d AND m.value = :value%d)"
               .formatted(pair, pair));
       values.addAll(List.of("name" + pair, entry.getKey(), "value" + pair, entry.getValue()));
       pair++;
     }
-    cursor.ifPresent(
-        place -> {
-          text.append(" AND ").append(Cursor.follows("id"));
-          values.addAll(List.of("at", place.at(), "after", place.id()));
-        });
-    text.append(" ORDER BY created_at DESC, id DESC LIMIT :limit");
-    List<Sandbox> rows = sql.all(text.toString(), SqlSandboxes::read, values.toArray());
-    return Cursor.page(rows, limit, s -> new Cursor(s.createdAt(), s.id()));
+    return Cursor.page(
+        sql,
+        select.toString(),
+        "id",
+        SqlSandboxes::read,
+        s -> new Cursor(s.createdAt(), s.id()),
+        query.limit(),
+        query.cursor(),
+        values.toArray());
   }
 
   @Override

@@ -75,24 +75,18 @@ record SqlSessions(Sql sql) implements SessionRows {
 
   @Override
   public Page<Session> list(String project, String sandboxId, int limit, Optional<String> cursor) {
-    Optional<Cursor> place = cursor.map(Cursor::parse);
-    List<Session> rows =
-        sql.all(
-            "SELECT * FROM sessions WHERE project = :project AND sandbox_id = :sandbox AND "
-                + Cursor.follows("id")
-                + " ORDER BY created_at DESC, id DESC LIMIT :limit",
-            SqlSessions::read,
-            "project",
-            project,
-            "sandbox",
-            sandboxId,
-            "at",
-            place.map(Cursor::at),
-            "after",
-            place.map(Cursor::id),
-            "limit",
-            Cursor.checkLimit(limit) + 1);
-    return Cursor.page(rows, limit, s -> new Cursor(s.createdAt(), s.id()));
+    return Cursor.page(
+        sql,
+        "SELECT * FROM sessions WHERE project = :project AND sandbox_id = :sandbox",
+        "id",
+        SqlSessions::read,
+        s -> new Cursor(s.createdAt(), s.id()),
+        limit,
+        cursor,
+        "project",
+        project,
+        "sandbox",
+        sandboxId);
   }
 
   @Override

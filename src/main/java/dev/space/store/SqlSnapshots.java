@@ -65,27 +65,19 @@ record SqlSnapshots(Sql sql) implements SnapshotRows {
   @Override
   public Page<Snapshot> list(
       String project, Optional<String> sandboxId, int limit, Optional<String> cursor) {
-    Optional<Cursor> place = cursor.map(Cursor::parse);
     String ofSandbox = sandboxId.isPresent() ? " AND sandbox_id = :sandbox" : "";
-    List<Snapshot> rows =
-        sql.all(
-            "SELECT * FROM snapshots WHERE project = :project AND internal = 0"
-                + ofSandbox
-                + " AND "
-                + Cursor.follows("id")
-                + " ORDER BY created_at DESC, id DESC LIMIT :limit",
-            SqlSnapshots::read,
-            "project",
-            project,
-            "sandbox",
-            sandboxId,
-            "at",
-            place.map(Cursor::at),
-            "after",
-            place.map(Cursor::id),
-            "limit",
-            Cursor.checkLimit(limit) + 1);
-    return Cursor.page(rows, limit, s -> new Cursor(s.createdAt(), s.id()));
+    return Cursor.page(
+        sql,
+        "SELECT * FROM snapshots WHERE project = :project AND internal = 0" + ofSandbox,
+        "id",
+        SqlSnapshots::read,
+        s -> new Cursor(s.createdAt(), s.id()),
+        limit,
+        cursor,
+        "project",
+        project,
+        "sandbox",
+        sandboxId);
   }
 
   @Override

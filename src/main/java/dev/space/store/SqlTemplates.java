@@ -84,23 +84,18 @@ record SqlTemplates(Sql sql) implements TemplateRows {
 
   @Override
   public Page<Template> list(String project, int limit, Optional<String> cursor) {
-    Optional<Cursor> place = cursor.map(Cursor::parse);
-    List<Template> rows =
-        sql.all(
-            "SELECT * FROM templates WHERE project = :project AND "
-                + Cursor.follows("digest")
-                + " ORDER BY created_at DESC, digest DESC LIMIT :limit",
+    Page<Template> page =
+        Cursor.page(
+            sql,
+            "SELECT * FROM templates WHERE project = :project",
+            "digest",
             SqlTemplates::read,
+            t -> new Cursor(t.createdAt(), t.digest()),
+            limit,
+            cursor,
             "project",
-            project,
-            "at",
-            place.map(Cursor::at),
-            "after",
-            place.map(Cursor::id),
-            "limit",
-            Cursor.checkLimit(limit) + 1);
-    List<Template> tagged = rows.stream().map(t -> withTags(project, t)).toList();
-    return Cursor.page(tagged, limit, t -> new Cursor(t.createdAt(), t.digest()));
+            project);
+    return new Page<>(page.items().stream().map(t -> withTags(project, t)).toList(), page.next());
   }
 
   @Override
