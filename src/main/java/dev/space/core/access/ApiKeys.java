@@ -17,6 +17,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 
 /// API keys. Only their SHA-256 is stored: with 160 random bits there is nothing to guess, so no
@@ -36,6 +37,9 @@ public final class ApiKeys {
   private final SecureRandom random;
   private final InstantSource clock;
   private final ConcurrentHashMap<String, StoredKey> known = new ConcurrentHashMap<>();
+
+  /// Tells a lookup that a key was revoked while it was going on.
+  private final AtomicLong revocations = new AtomicLong();
 
   public ApiKeys(Store store, Ids ids, SecureRandom random, InstantSource clock) {
     this.store = store;
@@ -60,6 +64,7 @@ public final class ApiKeys {
   public Created create(String project, String name) {
     if (name.isBlank() || name.length() > NAME_MAX) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, "name must have 1 to " + NAME_MAX + " characters")
+          .remedy("Give the key a shorter name, one that is not blank.")
           .toException();
     }
     byte[] bytes = new byte[SECRET_BYTES];
@@ -94,6 +99,7 @@ public final class ApiKeys {
   public Caller authenticate(String presentedKey, String requestId) {
     if (FORM.matcher(presentedKey).matches()) {
       String hash = hash(presentedKey);
+      long before = revocations.get();
       StoredKey key = known.get(hash);
       if (key == null) {
         key = store.<Optional<StoredKey>>read(tx -> tx.keys().byHash(hash)).orElse(null);
@@ -105,6 +111,9 @@ public final class ApiKeys {
           && MessageDigest.isEqual(key.hash().getBytes(US_ASCII), hash.getBytes(US_ASCII))) {
         if (known.size() < CACHED_MAX) {
           known.put(hash, key);
+          if (revocations.get() != before) {
+            known.remove(hash); // it may be the one: the next call looks it up again
+          }
         }
         return new Caller(key.project(), key.id(), requestId);
       }
@@ -129,9 +138,12 @@ public final class ApiKeys {
                 tx.keys()
                     .revoke(
                         caller.project(), keyId, clock.instant().truncatedTo(ChronoUnit.MILLIS)));
+    revocations.incrementAndGet(); // first: what is cached after the sweep sees it
     known.values().removeIf(key -> key.id().equals(keyId));
     if (!revoked) {
-      throw Problem.of(ErrorCode.NOT_FOUND, "no API key in use has this id").toException();
+      throw Problem.of(ErrorCode.NOT_FOUND, "no API key in use has this id")
+          .remedy("List the keys there are; a key that was revoked can't be revoked again.")
+          .toException();
     }
   }
 

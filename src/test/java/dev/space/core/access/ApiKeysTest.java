@@ -9,6 +9,7 @@ import dev.space.core.Samples;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
 import dev.space.core.store.Store;
+import dev.space.core.store.Tx;
 import dev.space.store.SqliteStore;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -17,6 +18,8 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -65,6 +68,41 @@ class ApiKeysTest {
         .isInstanceOf(SpaceException.class);
     keys.revoke(caller, created.key().id());
     unknown(created.secret());
+  }
+
+  @Test
+  void a_revocation_wins_over_a_lookup_that_was_under_way() {
+    ApiKeys.Created created = keys.create("p", "mine");
+    AtomicReference<Runnable> meanwhile = new AtomicReference<>(() -> {});
+    Store slow = new SlowStore(store, meanwhile);
+    SecureRandom random = new SecureRandom();
+    ApiKeys others = new ApiKeys(slow, new Ids(random), random, new ManualClock(Samples.NOW));
+    Caller owner = new Caller("p", "k", "r");
+    meanwhile.set(() -> others.revoke(owner, created.key().id()));
+
+    others.authenticate(created.secret(), "came before");
+    assertThatThrownBy(() -> others.authenticate(created.secret(), "came after"))
+        .isInstanceOf(SpaceException.class);
+  }
+
+  /// Does something between a read and its answer, once.
+  private record SlowStore(Store store, AtomicReference<Runnable> meanwhile) implements Store {
+    @Override
+    public <T> T transact(Function<Tx, T> work) {
+      return store.transact(work);
+    }
+
+    @Override
+    public <T> T read(Function<Tx, T> work) {
+      T found = store.read(work);
+      meanwhile.getAndSet(() -> {}).run();
+      return found;
+    }
+
+    @Override
+    public void close() {
+      store.close();
+    }
   }
 
   @Test
