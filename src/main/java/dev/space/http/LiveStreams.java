@@ -6,6 +6,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /// The long-lived streams of a server: gives each its signs of life, and tells all when the server
 /// stops. One thread looks after all of them; it never blocks on a client.
@@ -19,6 +21,8 @@ public final class LiveStreams implements AutoCloseable {
     /// The server stops: tell the client and end. May block for a short time.
     void shutDown();
   }
+
+  private static final Logger LOG = LoggerFactory.getLogger(LiveStreams.class);
 
   private static final int TICKS_PER_KEEP_ALIVE = 4;
 
@@ -59,6 +63,13 @@ public final class LiveStreams implements AutoCloseable {
 
   private void tick() {
     long now = System.nanoTime();
-    streams.forEach(stream -> stream.tick(now, keepAlive));
+    for (LiveStream stream : streams) {
+      try {
+        stream.tick(now, keepAlive);
+      } catch (RuntimeException e) {
+        // What a scheduled task throws ends the schedule, and with it the signs of life of all.
+        LOG.warn("A stream failed at its sign of life", e);
+      }
+    }
   }
 }

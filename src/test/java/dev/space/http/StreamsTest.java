@@ -313,6 +313,61 @@ class StreamsTest {
   }
 
   @Test
+  void aTunnelWhoseClientLeftBeforeTheAnswerRunsToItsEnd() throws Exception {
+    var asked = new CountDownLatch(1);
+    var left = new CountDownLatch(1);
+    var ended = new CountDownLatch(1);
+    try (var server =
+        serve(
+            e -> {
+              asked.countDown();
+              left.await();
+              e.tunnel(
+                  List.of(Map.entry("Connection", "Upgrade"), Map.entry("Upgrade", "echo")),
+                  tunnel -> {
+                    try {
+                      tunnel.in().readAllBytes();
+                    } finally {
+                      ended.countDown();
+                    }
+                  });
+            })) {
+      try (var client = server.client()) {
+        client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
+        assertThat(asked.await(10, TimeUnit.SECONDS)).isTrue();
+        client.socket().setSoLinger(true, 0); // the close is a reset, which fails the 101
+      }
+      left.countDown();
+      assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+      await().until(() -> server.server().open() == 0);
+    }
+  }
+
+  @Test
+  void aStreamThatFailsTakesNobodysSignsOfLife() throws Exception {
+    var ticks = new CountDownLatch(3);
+    try (var streams = new LiveStreams(Duration.ofMillis(20))) {
+      streams.add(
+          new Ticked(
+              () -> {
+                throw new IllegalStateException("a defect");
+              }));
+      streams.add(new Ticked(ticks::countDown));
+      assertThat(ticks.await(10, TimeUnit.SECONDS)).isTrue();
+    }
+  }
+
+  private record Ticked(Runnable action) implements LiveStreams.LiveStream {
+    @Override
+    public void tick(long nanoTime, Duration keepAlive) {
+      action.run();
+    }
+
+    @Override
+    public void shutDown() {}
+  }
+
+  @Test
   void aThrowAfterTheHeadersCutsTheConnection() throws Exception {
     try (var server =
             serve(

@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.eclipse.jetty.io.AbstractConnection;
 import org.eclipse.jetty.io.Connection;
@@ -25,6 +26,7 @@ final class JettyTunnel extends AbstractConnection
   private final LiveStreams streams;
   private final Consumer<RootHandler.ThrowingRunnable> runner;
   private final TunnelHandler work;
+  private final AtomicBoolean begun = new AtomicBoolean();
   private ByteBuffer early = BufferUtil.EMPTY_BUFFER;
 
   private JettyTunnel(
@@ -54,6 +56,13 @@ final class JettyTunnel extends AbstractConnection
             runner,
             work);
     request.setAttribute(HttpStream.UPGRADE_CONNECTION_ATTRIBUTE, tunnel);
+    Request.addCompletionListener(
+        request,
+        failure -> {
+          if (failure != null) {
+            tunnel.begin();
+          }
+        });
   }
 
   @Override
@@ -65,6 +74,15 @@ final class JettyTunnel extends AbstractConnection
   public void onOpen() {
     super.onOpen();
     getEndPoint().setIdleTimeout(0);
+    begin();
+  }
+
+  /// Also when the 101 could not be sent: the work meets a closed connection then, and lets go of
+  /// what it holds.
+  private void begin() {
+    if (!begun.compareAndSet(false, true)) {
+      return;
+    }
     streams.add(this);
     runner.accept(
         () -> {
