@@ -145,7 +145,8 @@ final class PortHandlers {
     }
     String target = path + (query.isEmpty() ? "" : "?" + String.join("&", query));
     Caller caller = caller(exchange, id, port, fromQuery);
-    if (fromQuery.isPresent() && exchange.method().equals("GET") && !upgrades(exchange)) {
+    boolean keep = fromQuery.filter(token -> tokens.opens(token, id, port)).isPresent();
+    if (keep && exchange.method().equals("GET") && !upgrades(exchange)) {
       // Out of the address bar and the history: the cookie takes over.
       exchange
           .status(303)
@@ -153,7 +154,12 @@ final class PortHandlers {
           .header("Cache-Control", "no-store")
           .header(
               "Set-Cookie",
-              TOKEN_NAME + "=" + fromQuery.get() + "; Path=" + prefix + "/; HttpOnly; SameSite=Lax")
+              TOKEN_NAME
+                  + "="
+                  + fromQuery.orElseThrow()
+                  + "; Path="
+                  + prefix
+                  + "/; HttpOnly; SameSite=Lax")
           .sendEmpty();
       return;
     }
@@ -233,13 +239,15 @@ final class PortHandlers {
             .orElseThrow(
                 () ->
                     Problem.of(ErrorCode.SANDBOX_NOT_FOUND, "There is no such sandbox.")
+                        .remedy("It was deleted, and the token is of no more use.")
                         .toException())
             .project();
     return new Caller(project, "port-token", exchange.requestId());
   }
 
   private static boolean isKey(String authorization) {
-    return authorization.regionMatches(true, 0, "Bearer " + KEY_PREFIX, 0, 11);
+    String start = "Bearer " + KEY_PREFIX;
+    return authorization.regionMatches(true, 0, start, 0, start.length());
   }
 
   private static Optional<String> cookie(Exchange exchange) {

@@ -2,6 +2,7 @@ package dev.space.dataplane;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.core.session.AttachmentToken;
 import dev.space.core.session.AttachmentToken.Claims;
 import java.time.Instant;
@@ -31,7 +32,19 @@ public final class PortTokens {
   void check(String token, String sandboxId, int port) {
     Claims claims = tokens.verify(token, clock.instant());
     if (!claims.sandboxId().equals(sandboxId) || !claims.sessionId().equals(PORT + port)) {
-      throw Problem.of(ErrorCode.FORBIDDEN, "The token belongs to another port.").toException();
+      throw Problem.of(ErrorCode.FORBIDDEN, "The token belongs to another port.")
+          .remedy("Make one for this port: POST /v1/sandboxes/{id}/port-tokens.")
+          .toException();
+    }
+  }
+
+  /// Whether a token is good for this port now.
+  boolean opens(String token, String sandboxId, int port) {
+    try {
+      check(token, sandboxId, port);
+      return true;
+    } catch (SpaceException _) {
+      return false;
     }
   }
 }

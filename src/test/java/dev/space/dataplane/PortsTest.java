@@ -209,6 +209,16 @@ class PortsTest {
   }
 
   @Test
+  void only_a_token_that_opens_the_port_becomes_a_cookie() throws Exception {
+    for (String odd : new String[] {"x;Domain=test", "spat_x", ""}) {
+      var answer = get("/echo/?a=1&" + PortHandlers.TOKEN_NAME + "=" + odd, "X-API-Key", key);
+      assertThat(answer.statusCode()).isEqualTo(207);
+      assertThat(answer.headers().firstValue("Set-Cookie")).isEmpty();
+      assertThat(answer.body()).startsWith("GET /echo/?a=1\n");
+    }
+  }
+
+  @Test
   @DisplayName("behaviour 30: uploads stream, with a length and without")
   void large_bodies_stream() throws Exception {
     long size = 64L * 1024 * 1024;
