@@ -117,7 +117,9 @@ final class KernelModules {
                     Problem.of(
                             ErrorCode.PREREQUISITE_MISSING,
                             "the kernel module " + file + " is damaged")
-                        .remedy("Run 'space setup --refresh-kernel', which fetches it again.")
+                        .remedy(
+                            "Remove the folder 'kernel' of the data directory and run 'space setup',"
+                                + " which fetches it again.")
                         .toException())
             .depends();
     List<String> all = new ArrayList<>();

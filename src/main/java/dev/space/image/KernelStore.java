@@ -26,8 +26,9 @@ public final class KernelStore {
   private static final String META_PACKAGE = "linux-image-cloud-amd64";
   private static final Duration APT_MAX = Duration.ofMinutes(10);
   private static final Duration QUICK_MAX = Duration.ofMinutes(2);
-  private static final String FETCH_AGAIN =
-      "Run 'space setup --refresh-kernel', which fetches it again.";
+  private static final String FETCH_AGAIN = "Run 'space setup', which fetches it again.";
+  private static final String GIVE_ANOTHER =
+      "Set boot.kernel to a bzImage that this user may read, or leave it out for Debian's.";
 
   private final Path root;
   private final Processes processes;
@@ -61,7 +62,7 @@ public final class KernelStore {
       }
       Manifest recorded = json.readValue(Files.readAllBytes(manifest), Manifest.class);
       Path image = directory.resolve("vmlinuz");
-      verify(image, Optional.of(recorded));
+      verify(image, Optional.of(recorded), FETCH_AGAIN);
       return Optional.of(
           new GuestKernel(
               recorded.release(), image, directory.resolve("modules"), recorded.sha256()));
@@ -80,7 +81,7 @@ public final class KernelStore {
   /// @param modules the directory of its modules, such as `/lib/modules/<release>`
   public GuestKernel of(Path image, Path modules) {
     try {
-      verify(image, Optional.empty());
+      verify(image, Optional.empty(), GIVE_ANOTHER);
       if (!Files.isDirectory(modules)) {
         throw Problem.of(
                 ErrorCode.PREREQUISITE_MISSING,
@@ -93,6 +94,7 @@ public final class KernelStore {
     } catch (IOException e) {
       throw Problem.of(ErrorCode.PREREQUISITE_MISSING, "the kernel " + image + " can't be read")
           .because(e)
+          .remedy(GIVE_ANOTHER)
           .toException(e);
     }
   }
@@ -167,7 +169,7 @@ public final class KernelStore {
     Files.move(image, ready.resolve("vmlinuz"));
     Files.move(modules, ready.resolve("modules"));
     Path placed = ready.resolve("vmlinuz");
-    verify(placed, Optional.empty());
+    verify(placed, Optional.empty(), FETCH_AGAIN);
     Manifest manifest =
         new Manifest(
             release, deb.getFileName().toString(), Files.size(placed), Digests.ofFile(placed));
@@ -234,7 +236,8 @@ public final class KernelStore {
     }
   }
 
-  private static void verify(Path image, Optional<Manifest> recorded) throws IOException {
+  private static void verify(Path image, Optional<Manifest> recorded, String remedy)
+      throws IOException {
     Optional<String> fault = Optional.empty();
     if (!Files.isRegularFile(image)) {
       fault = Optional.of("there is no such file");
@@ -249,7 +252,7 @@ public final class KernelStore {
     if (fault.isPresent()) {
       throw Problem.of(ErrorCode.PREREQUISITE_MISSING, "the kernel file " + image + " is damaged")
           .because(fault.get())
-          .remedy(FETCH_AGAIN)
+          .remedy(remedy)
           .toException();
     }
   }

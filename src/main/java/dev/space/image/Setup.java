@@ -112,11 +112,6 @@ public final class Setup {
     return locked(() -> new Ready(boots.prepare(kernel(log), parts.agent()), base(log)));
   }
 
-  /// Fetches the kernel anew, whether or not there is one.
-  public GuestKernel refreshKernel(BuildLog log) {
-    return locked(() -> kernels.fetch(log::step));
-  }
-
   /// What is ready without making anything that takes long; empty when a setup is needed.
   ///
   /// @throws SpaceException PREREQUISITE_MISSING when the kernel is damaged

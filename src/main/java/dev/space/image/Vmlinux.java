@@ -50,7 +50,9 @@ final class Vmlinux {
               DiskFull.isSaidBy(e) ? ErrorCode.DISK_FULL : ErrorCode.PREREQUISITE_MISSING,
               "no uncompressed kernel can be had from " + kernel.image())
           .because(e)
-          .remedy("Run 'space setup --refresh-kernel', or give another kernel.")
+          .remedy(
+              "Remove the folder 'kernel' of the data directory and run 'space setup', which fetches"
+                  + " it again; or give another kernel.")
           .toException(e);
     }
   }

@@ -55,7 +55,7 @@ class KernelStoreTest {
             e -> {
               assertThat(e.code()).isEqualTo(ErrorCode.PREREQUISITE_MISSING);
               assertThat(e.problem().oneLine()).contains(words);
-              assertThat(e.problem().remedy().orElseThrow()).contains("--refresh-kernel");
+              assertThat(e.problem().remedy().orElseThrow()).contains("'space setup'");
             });
   }
 
