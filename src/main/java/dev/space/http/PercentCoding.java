@@ -9,7 +9,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /// Percent-decoding that refuses what it doesn't understand instead of guessing.
-public final class PercentCoding {
+final class PercentCoding {
   private PercentCoding() {}
 
   /// Decodes one path segment or query part.
@@ -17,7 +17,7 @@ public final class PercentCoding {
   /// @param plusIsSpace as in queries
   /// @param where for the error, such as `the path`
   /// @throws SpaceException INVALID_REQUEST for a broken escape, or bytes that are not UTF-8
-  public static String decode(String raw, boolean plusIsSpace, String where) {
+  static String decode(String raw, boolean plusIsSpace, String where) {
     if (raw.indexOf('%') < 0 && (!plusIsSpace || raw.indexOf('+') < 0) && isAscii(raw)) {
       return raw;
     }

@@ -98,17 +98,6 @@ public final class Query {
     return List.copyOf(values.getOrDefault(name, List.of()));
   }
 
-  /// Parameters whose names begin with a prefix, by the rest of their names.
-  public Map<String, String> withPrefix(String prefix) {
-    var found = new LinkedHashMap<String, String>();
-    for (String name : values.keySet()) {
-      if (name.startsWith(prefix)) {
-        one(name).ifPresent(value -> found.put(name.substring(prefix.length()), value));
-      }
-    }
-    return found;
-  }
-
   /// A whole number between two bounds, both included.
   public long integer(String name, long absent, long min, long max) {
     Optional<String> text = one(name);

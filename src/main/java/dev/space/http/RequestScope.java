@@ -9,9 +9,4 @@ public final class RequestScope {
   public static final String MDC_KEY = "request_id";
 
   private RequestScope() {}
-
-  /// The request id, or `-` outside a request.
-  public static String currentId() {
-    return REQUEST_ID.orElse("-");
-  }
 }
