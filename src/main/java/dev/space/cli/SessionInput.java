@@ -39,10 +39,13 @@ final class SessionInput {
       send(offset, new byte[0], true);
     } catch (IOException | SpaceException e) {
       // The session has ended or is about to end with an error of its own, which its output tells.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
-  private void send(long offset, byte[] bytes, boolean last) {
+  /// Sends a piece, again when the connection breaks: by its place the server knows what it has.
+  private void send(long offset, byte[] bytes, boolean last) throws InterruptedException {
     String base = Api.target(url) + "/stdin?offset=" + offset + (last ? "&eof=true" : "");
     WireRequest request =
         WireRequest.of("POST", base)
@@ -50,6 +53,17 @@ final class SessionInput {
             .header("Content-Type", "application/octet-stream")
             .body(new WireRequest.Body.Bytes(bytes))
             .within(PIECE_TIME);
-    Api.openAt(url, request).close();
+    Retries retries = new Retries();
+    boolean sent = false;
+    while (!sent) {
+      try {
+        Api.openAt(url, request).close();
+        sent = true;
+      } catch (SpaceException e) {
+        if (!retries.again(e, false)) {
+          throw e;
+        }
+      }
+    }
   }
 }

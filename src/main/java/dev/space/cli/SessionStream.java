@@ -4,26 +4,18 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.wire.EventReader;
-import dev.space.wire.WireException;
 import dev.space.wire.WireRequest;
 import dev.space.wire.WireResponse;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.Base64;
 import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import tools.jackson.databind.JsonNode;
 
 /// The output of a session, written out byte by byte as it comes. A lost connection is taken up
 /// again after the last event that was seen.
 final class SessionStream {
-
-  private static final int ATTEMPTS_MAX = 20;
-  private static final Duration PAUSE_MAX = Duration.ofSeconds(2);
-  private static final long PAUSE_FIRST_MILLIS = 50;
 
   /// How a session's process ended.
   ///
@@ -69,7 +61,7 @@ final class SessionStream {
   ///
   /// @throws ReaderGoneException when what is written is not read any more
   End follow() throws ReaderGoneException, InterruptedException {
-    int attempts = 0;
+    Retries retries = new Retries();
     while (true) {
       Optional<String> before = lastSeen;
       try {
@@ -77,11 +69,9 @@ final class SessionStream {
       } catch (ReaderGoneException e) {
         throw e;
       } catch (IOException | SpaceException e) {
-        attempts = lastSeen.equals(before) ? attempts + 1 : 1;
-        if (!mayPass(e) || attempts > ATTEMPTS_MAX) {
+        if (!retries.again(e, !lastSeen.equals(before))) {
           throw e instanceof SpaceException known ? known : lost((IOException) e);
         }
-        pause(attempts);
       }
     }
   }
@@ -91,23 +81,6 @@ final class SessionStream {
         .because(e)
         .remedy("The session goes on if its sandbox lives: space attach ID SESSION")
         .toException(e);
-  }
-
-  /// Whether another attempt may help: the connection broke, the server did not refuse.
-  private static boolean mayPass(Exception e) {
-    return switch (e) {
-      case SpaceException known ->
-          known.code() == ErrorCode.SHUTTING_DOWN
-              || (known.getCause() instanceof WireException wire && mayPass(wire));
-      default ->
-          !(e instanceof WireException wire) || wire.fault() != WireException.Fault.MALFORMED;
-    };
-  }
-
-  private static void pause(int attempt) throws InterruptedException {
-    long millis = Math.min(PAUSE_MAX.toMillis(), PAUSE_FIRST_MILLIS << Math.min(attempt, 6));
-    boolean never = new CountDownLatch(1).await(millis, TimeUnit.MILLISECONDS);
-    assert !never;
   }
 
   private End readOnce() throws IOException {
