@@ -81,7 +81,8 @@ final class CpCommand implements Callable<Integer> {
       }
     } catch (IOException e) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, "Copying failed")
-          .because(e.getClass().getSimpleName() + ": " + e.getMessage())
+          .because(e)
+          .remedy("Check that the paths on this machine can be read and written.")
           .toException(e);
     }
     return ExitStatus.OK;

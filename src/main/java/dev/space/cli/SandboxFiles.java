@@ -11,7 +11,6 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermission;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -58,6 +57,7 @@ final class SandboxFiles {
             .orElseThrow(
                 () ->
                     Problem.of(ErrorCode.FILE_NOT_FOUND, "There is no " + path + " in the sandbox")
+                        .remedy("Look what there is: space exec ID -- ls -l")
                         .toException());
     return isFolder(entry);
   }
@@ -76,10 +76,11 @@ final class SandboxFiles {
   void uploadFile(Path local, String path) throws IOException {
     if (!Files.isRegularFile(local)) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, local + " is neither a file nor a folder")
+          .remedy("Name one that is there; devices, sockets and pipes can't be copied.")
           .toException();
     }
     long size = Files.size(local);
-    String mode = "&mode=" + String.format("%04o", mode(local));
+    String mode = "&mode=" + String.format("%04o", FileModes.of(local));
     try (InputStream in = Files.newInputStream(local)) {
       send("", path, mode, "application/octet-stream", in, OptionalLong.of(size));
     }
@@ -115,7 +116,7 @@ final class SandboxFiles {
       }
       String octal = stat(path).map(entry -> entry.path("mode").asString("")).orElse("");
       if (octal.matches("[0-7]{1,5}")) {
-        Files.setPosixFilePermissions(part, TreeUnpack.permissions(Integer.parseInt(octal, 8)));
+        Files.setPosixFilePermissions(part, FileModes.permissions(Integer.parseInt(octal, 8)));
       }
       Files.move(part, local, StandardCopyOption.REPLACE_EXISTING);
     } finally {
@@ -133,15 +134,6 @@ final class SandboxFiles {
 
   private WireResponse open(String call, String path) {
     return api.open(api.request("GET", target(call, path)).silentFor(Api.SILENCE.multipliedBy(6)));
-  }
-
-  private static int mode(Path local) throws IOException {
-    int mode = 0;
-    var permissions = Files.getPosixFilePermissions(local);
-    for (PosixFilePermission permission : PosixFilePermission.values()) {
-      mode = mode << 1 | (permissions.contains(permission) ? 1 : 0);
-    }
-    return mode;
   }
 
   /// Tells how many bytes went through.

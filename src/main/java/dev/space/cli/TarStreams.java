@@ -14,8 +14,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.PosixFilePermission;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongConsumer;
 import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
@@ -30,7 +28,10 @@ final class TarStreams {
   private TarStreams() {}
 
   static SpaceException unreadable(Path path, IOException e) {
-    return Problem.of(ErrorCode.INVALID_REQUEST, path + " can't be read").because(e).toException(e);
+    return Problem.of(ErrorCode.INVALID_REQUEST, path + " can't be read")
+        .because(e)
+        .remedy("Make it readable for this user, and leave it unchanged while it is copied.")
+        .toException(e);
   }
 
   /// A folder's content, the folder itself left out.
@@ -112,7 +113,7 @@ final class TarStreams {
               entry.setLinkName(Files.readSymbolicLink(path).toString());
             } else if (about.isDirectory() || about.isRegularFile()) {
               entry = new TarArchiveEntry(entryName);
-              entry.setMode(mode(path));
+              entry.setMode(FileModes.of(path, LinkOption.NOFOLLOW_LINKS));
             } else {
               // Sockets, devices and pipes have no content that could be copied.
               return;
@@ -129,15 +130,5 @@ final class TarStreams {
         });
     tar.finish();
     tar.flush();
-  }
-
-  private static int mode(Path path) throws IOException {
-    Set<PosixFilePermission> permissions =
-        Files.getPosixFilePermissions(path, LinkOption.NOFOLLOW_LINKS);
-    int mode = 0;
-    for (PosixFilePermission permission : PosixFilePermission.values()) {
-      mode = mode << 1 | (permissions.contains(permission) ? 1 : 0);
-    }
-    return mode;
   }
 }

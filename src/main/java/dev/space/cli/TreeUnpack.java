@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermission;
-import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -62,7 +61,7 @@ final class TreeUnpack {
     folders(above(target));
     if (entry.isDirectory()) {
       folders(target);
-      folderModes.put(target, permissions(entry.getMode() | 0700));
+      folderModes.put(target, FileModes.permissions(entry.getMode() | 0700));
     } else if (entry.isSymbolicLink()) {
       remove(target);
       Files.createSymbolicLink(target, Path.of(entry.getLinkName()));
@@ -77,7 +76,7 @@ final class TreeUnpack {
     } else if (entry.isFile()) {
       remove(target);
       unpacked += Files.copy(content, target, StandardCopyOption.REPLACE_EXISTING);
-      Files.setPosixFilePermissions(target, permissions(entry.getMode()));
+      Files.setPosixFilePermissions(target, FileModes.permissions(entry.getMode()));
       Files.setLastModifiedTime(target, FileTime.from(entry.getLastModifiedDate().toInstant()));
       progress.accept(unpacked);
     }
@@ -118,17 +117,6 @@ final class TreeUnpack {
     if (!Files.isDirectory(target, LinkOption.NOFOLLOW_LINKS)) {
       Files.deleteIfExists(target);
     }
-  }
-
-  static Set<PosixFilePermission> permissions(int mode) {
-    Set<PosixFilePermission> permissions = EnumSet.noneOf(PosixFilePermission.class);
-    PosixFilePermission[] all = PosixFilePermission.values();
-    for (int i = 0; i < all.length; i++) {
-      if ((mode & 1 << (all.length - 1 - i)) != 0) {
-        permissions.add(all[i]);
-      }
-    }
-    return permissions;
   }
 
   private static SpaceException refused(String name, String why) {
