@@ -3,7 +3,6 @@ package dev.space.cli;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import java.time.Duration;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -17,7 +16,7 @@ import tools.jackson.databind.JsonNode;
     },
     footerHeading = "%nExamples:%n",
     footer = {"  space attach ID SESSION"})
-final class AttachCommand implements Callable<Integer>, Main.RunsSession {
+final class AttachCommand extends SessionCommand {
 
   private static final Duration CALL_TIME = Duration.ofSeconds(30);
 

@@ -37,7 +37,7 @@ record CommandRun(
     cwd.ifPresent(dir -> body.put("cwd", dir));
     user.ifPresent(name -> body.put("user", name));
     body.put("stdin", stdin);
-    timeout.ifPresent(time -> body.put("timeout", time.toSeconds() + "s"));
+    timeout.ifPresent(time -> body.put("timeout", Durations.text(time)));
     return body;
   }
 

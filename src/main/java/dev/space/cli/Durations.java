@@ -26,6 +26,11 @@ final class Durations implements ITypeConverter<Duration> {
         .plusSeconds(part(form, 4));
   }
 
+  /// A duration as the API takes it, and as it is read here.
+  static String text(Duration duration) {
+    return duration.toSeconds() + "s";
+  }
+
   private static long part(Matcher form, int group) {
     String digits = form.group(group);
     return digits == null ? 0 : Long.parseLong(digits);

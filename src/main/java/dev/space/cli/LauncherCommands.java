@@ -2,6 +2,7 @@ package dev.space.cli;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -17,7 +18,7 @@ final class LauncherCommands {
   }
 
   @Command(name = "test", description = "Run every test and print the sum (needs the checkout).")
-  static final class Test implements java.util.concurrent.Callable<Integer> {
+  static final class Test implements Callable<Integer> {
     @Option(names = "--fast", description = "Leave out what boots VMs or takes long.")
     private boolean fast;
 
@@ -28,7 +29,7 @@ final class LauncherCommands {
   }
 
   @Command(name = "build", description = "Build what is out of date (needs the checkout).")
-  static final class Build implements java.util.concurrent.Callable<Integer> {
+  static final class Build implements Callable<Integer> {
     @Override
     public Integer call() {
       return notHere();
@@ -38,7 +39,7 @@ final class LauncherCommands {
   @Command(
       name = "bench",
       description = "Measure the product beside its floor (needs the checkout).")
-  static final class Bench implements java.util.concurrent.Callable<Integer> {
+  static final class Bench implements Callable<Integer> {
     @Override
     public Integer call() {
       return notHere();
@@ -46,7 +47,7 @@ final class LauncherCommands {
   }
 
   @Command(name = "fmt", description = "Format all sources (needs the checkout).")
-  static final class Fmt implements java.util.concurrent.Callable<Integer> {
+  static final class Fmt implements Callable<Integer> {
     @Override
     public Integer call() {
       return notHere();

@@ -1,5 +1,6 @@
 package dev.space.cli;
 
+import dev.space.app.Version;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
@@ -39,7 +40,7 @@ public final class Main {
     for (Object command : commands(root)) {
       CommandLine one = new CommandLine(command);
       // A command that is run in a sandbox has its own options: from the first word on, all is its.
-      one.setStopAtPositional(command instanceof RunsSession);
+      one.setStopAtPositional(command instanceof SessionCommand);
       line.addSubcommand(one);
     }
     line.setCaseInsensitiveEnumValuesAllowed(true);
@@ -50,7 +51,7 @@ public final class Main {
     line.setColorScheme(CommandLine.Help.defaultColorScheme(Ansi.OFF));
     line.setOut(new PrintWriter(surroundings.out(), true, StandardCharsets.UTF_8));
     line.setErr(new PrintWriter(surroundings.err(), true, StandardCharsets.UTF_8));
-    IVersionProvider version = () -> new String[] {"space " + version()};
+    IVersionProvider version = () -> new String[] {"space " + Version.current()};
     line.getCommandSpec().versionProvider(version);
     line.setParameterExceptionHandler((e, _) -> usageError(surroundings.err(), e));
     line.setExecutionExceptionHandler(
@@ -84,12 +85,6 @@ public final class Main {
         new TrainCommand(root));
   }
 
-  /// The version of the jar; of classes outside a jar it isn't known.
-  static String version() {
-    String version = Main.class.getPackage().getImplementationVersion();
-    return version == null ? "unknown" : version;
-  }
-
   private static int usageError(PrintStream err, ParameterException e) {
     CommandLine command = e.getCommandLine();
     err.println("space: " + e.getMessage());
@@ -114,7 +109,7 @@ public final class Main {
     if (surroundings.variable("SPACE_TRACE").isPresent()) {
       e.printStackTrace(surroundings.err());
     }
-    return command instanceof RunsSession
+    return command instanceof SessionCommand
         ? ExitStatus.ofSession(problem.code())
         : ExitStatus.FAILURE;
   }
@@ -124,7 +119,4 @@ public final class Main {
     err.println("space: " + problem.oneLine());
     problem.remedy().ifPresent(remedy -> err.println("       " + remedy));
   }
-
-  /// Marks commands whose exit status is that of a command in a sandbox.
-  interface RunsSession {}
 }

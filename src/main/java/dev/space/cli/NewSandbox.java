@@ -1,6 +1,5 @@
 package dev.space.cli;
 
-import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,10 +41,6 @@ final class NewSandbox {
       description = "Labels of one's own; repeatable.")
   private Map<String, String> metadata = new LinkedHashMap<>();
 
-  Map<String, String> env(Surroundings surroundings) {
-    return Environment.of(env, surroundings.env());
-  }
-
   ObjectNode request(Surroundings surroundings) {
     ObjectNode body = Json.object();
     snapshot.ifPresentOrElse(
@@ -57,7 +52,7 @@ final class NewSandbox {
     if (!resources.isEmpty()) {
       body.set("resources", resources);
     }
-    put(body, "env", env(surroundings));
+    put(body, "env", Environment.of(env, surroundings.env()));
     put(body, "metadata", metadata);
     return body;
   }
@@ -67,10 +62,5 @@ final class NewSandbox {
       ObjectNode object = body.putObject(name);
       map.forEach(object::put);
     }
-  }
-
-  /// A duration as the API takes it.
-  static String wire(Duration duration) {
-    return duration.toSeconds() + "s";
   }
 }

@@ -1,18 +1,19 @@
 package dev.space.cli;
 
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.SpaceException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.node.ArrayNode;
-import tools.jackson.databind.node.JsonNodeFactory;
 
 @Command(
     name = "prune",
     description = {
-      "Delete what is of no more use: failed and stopped sandboxes, and templates without a tag.",
+      "Delete what is of no more use: failed and stopped sandboxes, and templates without a tag"
+          + " that no sandbox or snapshot needs.",
       "With --all also every snapshot and every suspended sandbox."
     },
     footerHeading = "%nExamples:%n",
@@ -56,18 +57,36 @@ final class PruneCommand implements Callable<Integer> {
         items.add(item("template", Printer.text(one, "digest"), "/v1/templates/"));
       }
     }
-    ArrayNode gone = JsonNodeFactory.instance.arrayNode();
-    for (Item item : items) {
-      if (!dryRun) {
-        api.delete(item.target());
-      }
-      gone.add(Json.object().put("kind", item.kind()).put("id", item.id()));
-    }
     List<JsonNode> rows = new ArrayList<>();
-    gone.forEach(rows::add);
+    try (Progress progress = root.progress()) {
+      for (Item item : items) {
+        if (dryRun || isDeleted(api, item, progress)) {
+          rows.add(Json.object().put("kind", item.kind()).put("id", item.id()));
+        }
+      }
+    }
     root.printer()
         .list(rows, List.of(Printer.Column.of("KIND", "kind"), Printer.Column.of("ID", "id")));
     return ExitStatus.OK;
+  }
+
+  /// Deletes a thing, and waits until it is gone: what comes later may need that. What turns out to
+  /// be of use is kept.
+  private boolean isDeleted(Api api, Item item, Progress progress) {
+    try {
+      JsonNode answer = api.delete(item.target());
+      if (answer.has("state")) {
+        Operations.await(api, answer, progress, root.surroundings().errTerminal());
+      }
+      return true;
+    } catch (SpaceException e) {
+      if (e.code() != ErrorCode.CONFLICT) {
+        throw e;
+      }
+      progress.clear();
+      root.surroundings().err().println("space: kept: " + e.problem().oneLine());
+      return false;
+    }
   }
 
   private static Item item(String kind, String id, String base) {

@@ -62,8 +62,8 @@ final class SandboxCommands extends Group {
       @Option(names = "--no-wait", description = "Print the operation at once and don't wait.")
           boolean noWait) {
     ObjectNode body = sandbox.request(root.surroundings());
-    timeout.ifPresent(time -> body.put("timeout", NewSandbox.wire(time)));
-    idleTimeout.ifPresent(time -> body.put("idle_timeout", NewSandbox.wire(time)));
+    timeout.ifPresent(time -> body.put("timeout", Durations.text(time)));
+    idleTimeout.ifPresent(time -> body.put("idle_timeout", Durations.text(time)));
     onTimeout.ifPresent(what -> body.put("on_timeout", what));
     if (autoWake) {
       body.put("auto_wake", true);
@@ -89,7 +89,10 @@ final class SandboxCommands extends Group {
               names = {"-q", "--quiet"},
               description = "Print the ids alone.")
           boolean quiet,
-      @Option(names = "--limit", defaultValue = "1000", description = "At most this many.")
+      @Option(
+              names = "--limit",
+              defaultValue = "1000",
+              description = "At most this many (default 1000).")
           int limit) {
     StringBuilder filter = new StringBuilder("/v1/sandboxes?");
     state.ifPresent(s -> filter.append("&state=").append(Api.part(s)));
@@ -186,7 +189,7 @@ final class SandboxCommands extends Group {
       @Parameters(index = "0", paramLabel = "ID") String id,
       @Parameters(index = "1", paramLabel = "TIME", converter = Durations.class) Duration time) {
     JsonNode sandbox =
-        root.api().patch(path(id), Json.object().put("timeout", NewSandbox.wire(time)));
+        root.api().patch(path(id), Json.object().put("timeout", Durations.text(time)));
     root.printer().result(sandbox, Printer.text(sandbox, "expires_at"));
     return ExitStatus.OK;
   }

@@ -7,6 +7,8 @@ import dev.space.wire.WireRequest;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -64,7 +66,7 @@ final class Service implements AutoCloseable {
   }
 
   private static SpaceConfig config(Root root) {
-    SpaceConfig config = root.config(Optional.empty(), java.util.Map.of());
+    SpaceConfig config = root.config(Optional.empty(), Map.of());
     InetSocketAddress anyPort = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
     return new SpaceConfig(
         config.dataDir(),
@@ -78,7 +80,7 @@ final class Service implements AutoCloseable {
         config.boot(),
         config.limits(),
         config.sessions(),
-        java.util.List.of(),
+        List.of(),
         config.onStop());
   }
 

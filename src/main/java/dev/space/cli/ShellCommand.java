@@ -4,7 +4,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -14,7 +13,7 @@ import picocli.CommandLine.Parameters;
     description = "Open a login shell in a sandbox.",
     footerHeading = "%nExamples:%n",
     footer = {"  space shell ID", "  space shell -u root ID"})
-final class ShellCommand implements Callable<Integer>, Main.RunsSession {
+final class ShellCommand extends SessionCommand {
 
   /// Bash where the template has it.
   private static final String LOGIN_SHELL =

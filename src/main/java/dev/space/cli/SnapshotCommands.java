@@ -23,7 +23,10 @@ final class SnapshotCommands extends Group {
   int list(
       @Option(names = "--sandbox", paramLabel = "ID", description = "Only those of one sandbox.")
           Optional<String> sandbox,
-      @Option(names = "--limit", defaultValue = "1000", description = "At most this many.")
+      @Option(
+              names = "--limit",
+              defaultValue = "1000",
+              description = "At most this many (default 1000).")
           int limit) {
     String filter = sandbox.map(id -> "&sandbox_id=" + Api.part(id)).orElse("");
     root.printer()

@@ -3,6 +3,7 @@ package dev.space.cli;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.wire.WireRequest;
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,7 +34,10 @@ final class TemplateCommands extends Group {
 
   @Command(name = "ls", description = "List templates, newest first.")
   int list(
-      @Option(names = "--limit", defaultValue = "1000", description = "At most this many.")
+      @Option(
+              names = "--limit",
+              defaultValue = "1000",
+              description = "At most this many (default 1000).")
           int limit) {
     root.printer()
         .list(
@@ -98,7 +102,7 @@ final class TemplateCommands extends Group {
               .header("Content-Type", "application/x-tar")
               .body(new WireRequest.Body.Stream(tar, OptionalLong.empty()));
       accepted = api.json(request);
-    } catch (java.io.IOException e) {
+    } catch (IOException e) {
       throw TarStreams.unreadable(dir, e);
     }
     try (Progress progress = root.progress()) {

@@ -1,5 +1,6 @@
 package dev.space.cli;
 
+import dev.space.app.Version;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import tools.jackson.databind.node.ObjectNode;
@@ -15,9 +16,9 @@ final class VersionCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    ObjectNode version = Json.object().put("version", Main.version());
+    ObjectNode version = Json.object().put("version", Version.current());
     version.put("java", Runtime.version().toString());
-    root.printer().result(version, "space " + Main.version());
+    root.printer().result(version, "space " + Version.current());
     return ExitStatus.OK;
   }
 }

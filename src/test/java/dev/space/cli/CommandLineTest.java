@@ -145,6 +145,50 @@ class CommandLineTest {
     }
   }
 
+  @Test
+  void theOverviewNamesEveryCommand() throws Exception {
+    String overview = Files.readString(HOME.resolve("docs/cli.md"));
+    for (String name :
+        Main.commandLine(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))
+            .getSubcommands()
+            .keySet()) {
+      if (!name.equals("train")) { // the launcher's own
+        assertThat(overview).as(name).containsPattern("(?m)^\\|.*`" + name + "\\b");
+      }
+    }
+  }
+
+  @Test
+  void commandsThatStandForOneInASandboxTellItsExitStatus() {
+    for (String name : List.of("run", "exec", "shell", "attach")) {
+      assertThat(space(name, "--help").out()).contains("Exit status:").contains("128+n");
+    }
+  }
+
+  @Test
+  void pruneKeepsWhatIsNeeded() {
+    String id = space("sandbox", "create").out().strip();
+    String digest =
+        Json.read(space("sandbox", "get", id, "-o", "json").out())
+            .path("template_digest")
+            .asString();
+    Location location =
+        new Location(
+            surroundings(new byte[0], new ByteArrayOutputStream(), nothing()),
+            Optional.empty(),
+            Optional.empty());
+    new Api(location.url(), location.key()).delete("/v1/templates/base/tags/latest");
+    try {
+      Done pruned = space("prune");
+      assertThat(pruned.status()).isZero();
+      assertThat(pruned.out()).doesNotContain(digest);
+      assertThat(pruned.err()).contains("kept").contains("in use");
+    } finally {
+      assertThat(space("template", "tag", digest, "base:latest").err()).isEmpty();
+      assertThat(space("sandbox", "rm", id).status()).isZero();
+    }
+  }
+
   private static Done space(String... args) {
     return space(new byte[0], args);
   }
