@@ -16,13 +16,7 @@ final class BootstrapKey {
 
   /// Makes the key if there is none yet and says whether it did.
   static boolean ensure(ApiKeys keys, Path dataDir) {
-    return keys.bootstrap()
-        .map(
-            created -> {
-              write(dataDir, created.secret());
-              return true;
-            })
-        .orElse(false);
+    return keys.bootstrap(created -> write(dataDir, created.secret())).isPresent();
   }
 
   private static void write(Path dataDir, String secret) {

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /// API keys. Only their SHA-256 is stored: with 160 random bits there is nothing to guess, so no
@@ -67,6 +68,12 @@ public final class ApiKeys {
           .remedy("Give the key a shorter name, one that is not blank.")
           .toException();
     }
+    Created made = make(project, name);
+    insert(made.key());
+    return made;
+  }
+
+  private Created make(String project, String name) {
     byte[] bytes = new byte[SECRET_BYTES];
     random.nextBytes(bytes);
     String secret = "e2b_" + HexFormat.of().formatHex(bytes);
@@ -79,18 +86,30 @@ public final class ApiKeys {
             hash(secret),
             clock.instant().truncatedTo(ChronoUnit.MILLIS),
             Optional.empty());
+    return new Created(key, secret);
+  }
+
+  private void insert(StoredKey key) {
     store.transact(
         tx -> {
           tx.keys().insert(key);
           return true;
         });
-    return new Created(key, secret);
   }
 
   /// Makes the first key of all, for the default project; empty when there are keys already.
-  public Optional<Created> bootstrap() {
-    boolean any = store.<Boolean>read(tx -> tx.keys().any());
-    return any ? Optional.empty() : Optional.of(create(Caller.DEFAULT_PROJECT, "bootstrap"));
+  ///
+  /// @param keep puts the secret where its owner finds it. That comes first: what fails or dies
+  ///   after it leaves a secret that opens nothing, and the next call makes another; a key whose
+  ///   secret nobody has would keep everybody out for ever
+  public Optional<Created> bootstrap(Consumer<Created> keep) {
+    if (store.<Boolean>read(tx -> tx.keys().any())) {
+      return Optional.empty();
+    }
+    Created first = make(Caller.DEFAULT_PROJECT, "bootstrap");
+    keep.accept(first);
+    insert(first.key());
+    return Optional.of(first);
   }
 
   /// Who presents this key.

@@ -124,8 +124,22 @@ class ApiKeysTest {
 
   @Test
   void only_the_first_start_makes_a_key() {
-    assertThat(keys.bootstrap().orElseThrow().key().project()).isEqualTo(Caller.DEFAULT_PROJECT);
-    assertThat(keys.bootstrap()).isEmpty();
+    ApiKeys.Created first = keys.bootstrap(_ -> {}).orElseThrow();
+    assertThat(first.key().project()).isEqualTo(Caller.DEFAULT_PROJECT);
+    assertThat(keys.authenticate(first.secret(), "r").project()).isEqualTo(Caller.DEFAULT_PROJECT);
+    assertThat(keys.bootstrap(_ -> {})).isEmpty();
+  }
+
+  @Test
+  void there_is_no_first_key_whose_secret_nobody_has() {
+    assertThatThrownBy(
+            () ->
+                keys.bootstrap(
+                    _ -> {
+                      throw new IllegalStateException("the disk is full");
+                    }))
+        .isInstanceOf(IllegalStateException.class);
+    assertThat(keys.bootstrap(_ -> {})).isPresent();
   }
 
   @Test
