@@ -6,6 +6,7 @@ import dev.space.core.event.LifecycleEvent;
 import dev.space.http.EventStream;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
+import dev.space.http.LastEvent;
 import dev.space.http.Router;
 import java.util.Map;
 import java.util.Optional;
@@ -41,7 +42,7 @@ final class EventHandlers {
 
   private void follow(Exchange exchange, Caller caller) {
     exchange.query().allow("after");
-    long asked = Calls.after(exchange, FROM_NOW_ON);
+    long asked = LastEvent.seen(exchange, FROM_NOW_ON);
     // Fixed before the answer begins: what happens once the caller sees it is not missed.
     long after = asked == FROM_NOW_ON ? events.last() : asked;
     EventStream stream = exchange.events();

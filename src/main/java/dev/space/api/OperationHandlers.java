@@ -6,6 +6,7 @@ import dev.space.core.template.TemplateService;
 import dev.space.http.EventStream;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
+import dev.space.http.LastEvent;
 import dev.space.http.Router;
 import java.time.Duration;
 import java.util.Map;
@@ -58,7 +59,7 @@ final class OperationHandlers {
 
   private void log(Exchange exchange, Caller caller) {
     exchange.query().allow("after");
-    long after = Calls.after(exchange, 0);
+    long after = LastEvent.seen(exchange, 0);
     String id = exchange.pathVariable("id");
     operations.get(caller, id, Duration.ZERO);
     EventStream events = exchange.events();

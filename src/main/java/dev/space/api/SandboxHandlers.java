@@ -23,7 +23,6 @@ import java.util.stream.Collectors;
 /// `/v1/sandboxes`: every change is an operation.
 final class SandboxHandlers {
   private static final String ONE = "/v1/sandboxes/{id}";
-  private static final int FORK_MAX = 100;
 
   private final SandboxService sandboxes;
   private final Doors doors;
@@ -126,11 +125,6 @@ final class SandboxHandlers {
     exchange.query().allow();
     var body = Json.readOrEmpty(exchange, ForkJson.class, Calls.BODY_BYTES_MAX);
     int count = body.count().orElse(1);
-    if (count < 1 || count > FORK_MAX) {
-      throw Problem.of(ErrorCode.INVALID_REQUEST, "The field 'count' is " + count)
-          .remedy("Give a number from 1 to " + FORK_MAX + ".")
-          .toException();
-    }
     Calls.accepted(
         exchange, sandboxes.fork(caller, exchange.pathVariable("id"), count, key(exchange)));
   }

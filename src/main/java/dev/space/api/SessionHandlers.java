@@ -85,7 +85,7 @@ final class SessionHandlers {
         status,
         new TicketJson(
             SessionJson.of(ticket.session()),
-            dataUrl(exchange) + "/v1/attach/" + ticket.session().id(),
+            dataUrl(exchange) + ticket.attachPath(),
             ticket.token(),
             Calls.text(ticket.expiresAt())));
   }

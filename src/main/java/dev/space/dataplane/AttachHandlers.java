@@ -9,6 +9,7 @@ import dev.space.core.session.SessionService;
 import dev.space.core.session.SessionService.Attachment;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
+import dev.space.http.LastEvent;
 import dev.space.http.Router;
 import dev.space.http.WebSocketOptions;
 import java.io.IOException;
@@ -44,7 +45,7 @@ final class AttachHandlers {
   private void attach(Exchange exchange) throws InterruptedException {
     var query = exchange.query().allow("token", "after", "encoding");
     Attachment attachment = attachment(exchange);
-    long after = after(exchange);
+    long after = LastEvent.seen(exchange, 0);
     boolean text =
         switch (query.one("encoding").orElse("text")) {
           case "text" -> true;
@@ -157,20 +158,5 @@ final class AttachHandlers {
                   .remedy("Send the session's attach_token: Authorization: Bearer spat_…")
                   .toException();
             });
-  }
-
-  /// The last event the client has: `Last-Event-ID` when it comes back by itself, else `after`.
-  private static long after(Exchange exchange) {
-    long after = exchange.query().integer("after", 0, 0, Long.MAX_VALUE);
-    Optional<String> last = exchange.header("Last-Event-ID");
-    if (last.isEmpty()) {
-      return after;
-    }
-    if (!last.get().matches("[0-9]{1,18}")) {
-      throw Problem.of(ErrorCode.INVALID_REQUEST, "The Last-Event-ID is no number of an event.")
-          .remedy("Send the id of the last event you got, or leave the header out.")
-          .toException();
-    }
-    return Long.parseLong(last.get());
   }
 }

@@ -15,7 +15,7 @@ public final class Idempotency {
   /// How long a key is remembered.
   public static final Duration KEPT = Duration.ofHours(24);
 
-  private static final Pattern KEY = Pattern.compile("[\\x20-\\x7e]{1,255}");
+  private static final Pattern KEY = Pattern.compile("[\\x21-\\x7e]{1,255}");
 
   private Idempotency() {}
 
@@ -30,8 +30,8 @@ public final class Idempotency {
     }
     IdempotencyKey asked = key.get();
     if (!KEY.matcher(asked.key()).matches()) {
-      throw Problem.of(
-              ErrorCode.INVALID_REQUEST, "Idempotency-Key must be 1 to 255 printable characters")
+      throw Problem.of(ErrorCode.INVALID_REQUEST, "The Idempotency-Key is not valid")
+          .remedy("Use 1 to 255 printable ASCII characters without spaces.")
           .toException();
     }
     Optional<Used> used =

@@ -2,6 +2,7 @@ package dev.space.core.session;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.operation.Idempotency;
 import dev.space.core.operation.IdempotencyKey;
 import dev.space.core.store.Page;
 import dev.space.core.store.Store;
@@ -29,9 +30,10 @@ final class SessionRecords {
   Session insert(Session session, Optional<IdempotencyKey> key) {
     return store.transact(
         tx -> {
-          var earlier = key.flatMap(k -> earlier(tx, session.project(), k));
+          Optional<String> earlier =
+              Idempotency.answered(tx, session.project(), key, session.createdAt());
           if (earlier.isPresent()) {
-            return earlier.get();
+            return made(tx, earlier.get());
           }
           if (tx.sessions().countOpen(session.sandboxId()) >= OPEN_MAX) {
             throw Problem.of(
@@ -40,32 +42,21 @@ final class SessionRecords {
                 .remedy("End some: DELETE /v1/sandboxes/{id}/sessions/{session_id}.")
                 .toException();
           }
-          key.ifPresent(
-              k -> tx.idempotency().put(session.project(), k, session.id(), session.createdAt()));
+          Idempotency.remember(tx, session.project(), key, session.id(), session.createdAt());
           return tx.sessions().insert(session);
         });
   }
 
-  private static Optional<Session> earlier(Tx tx, String project, IdempotencyKey key) {
-    var used = tx.idempotency().find(project, key.key());
-    if (used.isEmpty()) {
-      return Optional.empty();
-    }
-    if (!used.get().fingerprint().equals(key.fingerprint())) {
-      throw Problem.of(
-              ErrorCode.IDEMPOTENCY_MISMATCH,
-              "The idempotency key was used for another request before.")
-          .remedy("Use a new key for a new request; repeat a request unchanged.")
-          .toException();
-    }
-    Optional<Session> made = tx.sessions().find(used.get().resultId());
-    if (made.isEmpty()) {
-      throw Problem.of(
-              ErrorCode.SESSION_NOT_FOUND, "The session that was made with this key is gone.")
-          .remedy("Use a new key for a new session.")
-          .toException();
-    }
-    return made;
+  private static Session made(Tx tx, String sessionId) {
+    return tx.sessions()
+        .find(sessionId)
+        .orElseThrow(
+            () ->
+                Problem.of(
+                        ErrorCode.SESSION_NOT_FOUND,
+                        "The session that was made with this key is gone.")
+                    .remedy("Use a new key for a new session.")
+                    .toException());
   }
 
   Optional<Session> find(String sessionId) {
