@@ -211,7 +211,7 @@ public final class Lanes implements AutoCloseable {
     return hit;
   }
 
-  /// How many lanes have work, for metrics and tests.
+  /// How many lanes have work, for tests.
   public int busy() {
     lock.lock();
     try {

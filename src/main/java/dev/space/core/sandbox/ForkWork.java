@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /// Forks: one snapshot of the source that nobody else sees, then as many creates from it.
@@ -31,12 +30,14 @@ final class ForkWork {
   private final Lanes lanes;
   private final NodeWork nodes;
   private final SandboxMoves moves;
+  private final SnapshotWork snapshots;
 
-  ForkWork(Ledger ledger, Lanes lanes, NodeWork nodes, SandboxMoves moves) {
+  ForkWork(Ledger ledger, Lanes lanes, NodeWork nodes, SandboxMoves moves, SnapshotWork snapshots) {
     this.ledger = ledger;
     this.lanes = lanes;
     this.nodes = nodes;
     this.moves = moves;
+    this.snapshots = snapshots;
   }
 
   static List<String> copies(Map<String, String> intent) {
@@ -46,29 +47,19 @@ final class ForkWork {
   }
 
   void fork(Lanes.Job job, Operation o, Sandbox source, Map<String, String> intent) {
-    String snapshotId = intent.getOrDefault(LaneWork.SNAPSHOT, "");
+    String snapshotId = SnapshotWork.id(intent);
     List<String> ids = copies(intent);
     ledger.progress(o.id(), "saving the source");
-    AtomicLong bytes = new AtomicLong();
-    Optional<Problem> failure =
-        nodes.attempt(job, () -> bytes.set(nodes.node().snapshot(source.id(), snapshotId)));
     boolean going =
-        ledger.<Boolean>persist(
-            entry -> {
-              Operation current = entry.tx().operations().find(o.id()).orElseThrow();
-              if (current.state().isTerminal()) {
-                return false;
-              }
-              if (failure.isPresent()) {
-                entry.fail(current, failure.get(), List.of());
-                return false;
-              }
-              LaneWork.record(entry, source, intent, bytes.get(), true);
-              ids.forEach(id -> moves.insert(entry, copy(entry, source, id, snapshotId), o));
-              return true;
-            });
+        snapshots.take(
+            job,
+            o,
+            source,
+            intent,
+            true,
+            (entry, _) ->
+                ids.forEach(id -> moves.insert(entry, copy(entry, source, id, snapshotId), o)));
     if (!going) {
-      nodes.sweepSnapshot(snapshotId);
       return;
     }
     ledger.progress(o.id(), "starting " + ids.size() + " copies");

@@ -8,21 +8,13 @@ import dev.space.core.operation.Ledger;
 import dev.space.core.operation.Operation;
 import dev.space.core.operation.OperationKind;
 import dev.space.core.operation.OperationState;
-import dev.space.core.snapshot.Snapshot;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicLong;
 
 /// What an operation does when its turn comes in the sandbox's lane. Every path ends in one
 /// transaction that moves the sandbox and ends the operation, unless a delete did that first.
 final class LaneWork {
-
-  /// Intent of snapshots and forks: the id the snapshot has from the start.
-  static final String SNAPSHOT = "snapshot";
-
-  /// Intent of snapshots: the caller's name for it.
-  static final String NAME = "name";
 
   /// Intent of suspends: whether the sandbox was paused before.
   static final String WAS_PAUSED = "was_paused";
@@ -31,6 +23,7 @@ final class LaneWork {
   private final Lanes lanes;
   private final NodeWork nodes;
   private final SandboxMoves moves;
+  private final SnapshotWork snapshots;
   private final ForkWork forks;
 
   LaneWork(Ledger ledger, Lanes lanes, NodeWork nodes, SandboxMoves moves) {
@@ -38,7 +31,8 @@ final class LaneWork {
     this.lanes = lanes;
     this.nodes = nodes;
     this.moves = moves;
-    this.forks = new ForkWork(ledger, lanes, nodes, moves);
+    this.snapshots = new SnapshotWork(ledger, nodes);
+    this.forks = new ForkWork(ledger, lanes, nodes, moves, snapshots);
   }
 
   ForkWork forks() {
@@ -62,7 +56,7 @@ final class LaneWork {
     }
     if (kind == OperationKind.SNAPSHOT || kind == OperationKind.FORK) {
       // Known before it is made, so that a crash leaves nothing that nobody knows.
-      record(entry, sandbox, entry.tx().operations().intent(operation.id()), 0, true);
+      SnapshotWork.record(entry, sandbox, entry.tx().operations().intent(operation.id()), 0, true);
     }
     SandboxRules.request(kind, sandbox.state())
         .ifPresent(
@@ -178,58 +172,22 @@ final class LaneWork {
   }
 
   private void snapshot(Lanes.Job job, Operation o, Sandbox s, Map<String, String> intent) {
-    String snapshotId = intent.getOrDefault(SNAPSHOT, "");
-    AtomicLong bytes = new AtomicLong();
-    Optional<Problem> failure =
-        nodes.attempt(job, () -> bytes.set(nodes.node().snapshot(s.id(), snapshotId)));
-    boolean kept =
-        ledger.<Boolean>persist(
-            entry -> {
-              Operation current = entry.tx().operations().find(o.id()).orElseThrow();
-              if (current.state().isTerminal()) {
-                return false;
-              }
-              if (failure.isPresent()) {
-                entry.fail(current, failure.get(), List.of());
-                return false;
-              }
-              record(entry, s, intent, bytes.get(), false);
-              entry.event(
-                  s.project(),
-                  "snapshot.created",
-                  Optional.of(s.id()),
-                  Optional.of(o.id()),
-                  Map.of("snapshot", snapshotId));
-              entry.succeed(current, List.of(snapshotId));
-              return true;
-            });
-    if (!kept) {
-      nodes.sweepSnapshot(snapshotId);
-    }
-  }
-
-  /// Records the snapshot that an operation makes. It is internal, and swept when nothing needs it,
-  /// until it is whole and a caller's.
-  static void record(
-      Entry entry, Sandbox source, Map<String, String> intent, long bytes, boolean internal) {
-    String snapshotId = intent.getOrDefault(SNAPSHOT, "");
-    entry.tx().snapshots().delete(snapshotId);
-    entry
-        .tx()
-        .snapshots()
-        .insert(
-            new Snapshot(
-                snapshotId,
-                source.project(),
-                source.id(),
-                Optional.ofNullable(intent.get(NAME)),
-                source.template(),
-                source.templateDigest(),
-                source.resources(),
-                source.node(),
-                bytes,
-                entry.now()),
-            internal);
+    String snapshotId = SnapshotWork.id(intent);
+    snapshots.take(
+        job,
+        o,
+        s,
+        intent,
+        false,
+        (entry, current) -> {
+          entry.event(
+              s.project(),
+              "snapshot.created",
+              Optional.of(s.id()),
+              Optional.of(o.id()),
+              Map.of("snapshot", snapshotId));
+          entry.succeed(current, List.of(snapshotId));
+        });
   }
 
   private void settle(

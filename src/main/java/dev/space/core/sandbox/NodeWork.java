@@ -138,7 +138,7 @@ final class NodeWork {
                       .forEach(
                           o ->
                               Optional.ofNullable(
-                                      tx.operations().intent(o.id()).get(LaneWork.SNAPSHOT))
+                                      tx.operations().intent(o.id()).get(SnapshotWork.SNAPSHOT))
                                   .ifPresent(inWork::add));
                   return tx.snapshots().internal().stream()
                       .map(Snapshot::id)

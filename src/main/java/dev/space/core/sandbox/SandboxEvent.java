@@ -1,7 +1,7 @@
 package dev.space.core.sandbox;
 
 /// What can happen to a sandbox. Requests come from callers and timers, the rest from the node.
-public enum SandboxEvent {
+enum SandboxEvent {
   CREATE_SUCCEEDED,
   CREATE_FAILED,
   PAUSE_REQUESTED,

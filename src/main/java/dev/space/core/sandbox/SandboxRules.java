@@ -86,19 +86,13 @@ final class SandboxRules {
   /// The event that a request of this kind is for the state machine; empty when it changes nothing:
   /// it asks for what is already so, or isn't about the state.
   static Optional<SandboxEvent> request(OperationKind kind, SandboxState state) {
+    if (isDone(kind, state)) {
+      return Optional.empty();
+    }
     return switch (kind) {
-      case PAUSE ->
-          state == SandboxState.PAUSED
-              ? Optional.empty()
-              : Optional.of(SandboxEvent.PAUSE_REQUESTED);
-      case SUSPEND ->
-          state == SandboxState.SUSPENDED
-              ? Optional.empty()
-              : Optional.of(SandboxEvent.SUSPEND_REQUESTED);
-      case WAKE ->
-          state == SandboxState.RUNNING
-              ? Optional.empty()
-              : Optional.of(SandboxEvent.WAKE_REQUESTED);
+      case PAUSE -> Optional.of(SandboxEvent.PAUSE_REQUESTED);
+      case SUSPEND -> Optional.of(SandboxEvent.SUSPEND_REQUESTED);
+      case WAKE -> Optional.of(SandboxEvent.WAKE_REQUESTED);
       case CREATE, FORK, SNAPSHOT, DELETE, TEMPLATE_BUILD -> Optional.empty();
     };
   }

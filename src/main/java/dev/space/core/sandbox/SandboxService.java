@@ -139,7 +139,7 @@ public final class SandboxService implements AutoCloseable {
         caller,
         id,
         OperationKind.FORK,
-        Map.of(LaneWork.SNAPSHOT, snapshot, ForkWork.COPIES, copies),
+        Map.of(SnapshotWork.SNAPSHOT, snapshot, ForkWork.COPIES, copies),
         key);
   }
 
@@ -152,8 +152,8 @@ public final class SandboxService implements AutoCloseable {
     SandboxLimits.snapshotName(name);
     String snapshot = ledger.ids().next(Ids.Kind.SNAPSHOT);
     Map<String, String> intent =
-        name.map(n -> Map.of(LaneWork.SNAPSHOT, snapshot, LaneWork.NAME, n))
-            .orElse(Map.of(LaneWork.SNAPSHOT, snapshot));
+        name.map(n -> Map.of(SnapshotWork.SNAPSHOT, snapshot, SnapshotWork.NAME, n))
+            .orElse(Map.of(SnapshotWork.SNAPSHOT, snapshot));
     return request(caller, id, OperationKind.SNAPSHOT, intent, key);
   }
 
@@ -214,7 +214,9 @@ public final class SandboxService implements AutoCloseable {
         entry -> {
           Sandbox s = SandboxRequests.find(entry, caller, id);
           if (s.state() == SandboxState.DELETING) {
-            throw Problem.of(ErrorCode.ILLEGAL_STATE, "the sandbox is being deleted").toException();
+            throw Problem.of(ErrorCode.ILLEGAL_STATE, "the sandbox is being deleted")
+                .remedy("Create another.")
+                .toException();
           }
           return moves.amend(entry, creates.changed(s, change, entry.now()));
         });
@@ -294,8 +296,8 @@ public final class SandboxService implements AutoCloseable {
     expiry.poke();
   }
 
-  /// How many lanes have work, for metrics and tests.
-  public int busyLanes() {
+  /// How many lanes have work, for tests.
+  int busyLanes() {
     return lanes.busy();
   }
 

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /// The state machine of a sandbox as data. A pair that has no row is illegal and changes nothing.
-public final class SandboxTransitions {
+final class SandboxTransitions {
 
   private record On(SandboxState state, SandboxEvent event) {}
 
@@ -61,7 +61,7 @@ public final class SandboxTransitions {
   private SandboxTransitions() {}
 
   /// The state that follows, or empty when the event is illegal in this state.
-  public static Optional<SandboxState> next(SandboxState state, SandboxEvent event) {
+  static Optional<SandboxState> next(SandboxState state, SandboxEvent event) {
     return Optional.ofNullable(TABLE.get(new On(state, event)));
   }
 
