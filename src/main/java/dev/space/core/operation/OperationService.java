@@ -127,7 +127,9 @@ public final class OperationService implements AutoCloseable {
       Work work) {
     record Answer(Operation operation, boolean isNew) {}
     if (ledger.isClosed()) {
-      throw Problem.of(ErrorCode.SHUTTING_DOWN, "the service is stopping").toException();
+      throw Problem.of(ErrorCode.SHUTTING_DOWN, "the service is stopping")
+          .remedy("Repeat the call with the same Idempotency-Key when it is back.")
+          .toException();
     }
     Answer answer =
         ledger.write(

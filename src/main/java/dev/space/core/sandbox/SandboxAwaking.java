@@ -41,6 +41,7 @@ final class SandboxAwaking {
                 ErrorCode.DEADLINE_EXCEEDED,
                 "the sandbox did not run within %d seconds".formatted(WAIT_MAX.toSeconds()))
             .because("it is " + s.state().wire())
+            .remedy("Look at its open operations, and try again when they are over.")
             .toException();
       }
       switch (s.state()) {

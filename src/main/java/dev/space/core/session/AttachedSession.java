@@ -170,7 +170,9 @@ final class AttachedSession implements SessionService.Attachment {
   @Override
   public long writeStdin(long offset, byte[] data, boolean eof) {
     if (offset < 0) {
-      throw Problem.of(ErrorCode.INVALID_REQUEST, "The offset is negative.").toException();
+      throw Problem.of(ErrorCode.INVALID_REQUEST, "The offset is negative.")
+          .remedy("Give how many bytes were written before; 0 for the first.")
+          .toException();
     }
     startForInput();
     return running(

@@ -77,6 +77,8 @@ public final class SnapshotService {
   }
 
   private static SpaceException notFound() {
-    return Problem.of(ErrorCode.SNAPSHOT_NOT_FOUND, "no snapshot has this id").toException();
+    return Problem.of(ErrorCode.SNAPSHOT_NOT_FOUND, "no snapshot has this id")
+        .remedy("List the snapshots there are.")
+        .toException();
   }
 }

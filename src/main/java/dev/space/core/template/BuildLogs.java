@@ -146,6 +146,7 @@ public final class BuildLogs {
       if (mustExist) {
         throw Problem.of(ErrorCode.NOT_FOUND, "the log of this build is kept no more")
             .because("the logs of the last " + KEPT + " builds are kept")
+            .remedy("Build it again to see what it says.")
             .toException();
       }
       return lines;

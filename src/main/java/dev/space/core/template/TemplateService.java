@@ -154,6 +154,7 @@ public final class TemplateService {
     Operation operation = operations.get(caller, operationId, Duration.ZERO);
     if (operation.kind() != OperationKind.TEMPLATE_BUILD) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, "this operation is no template build")
+          .remedy("Give the id that the build was answered with; other operations have no log.")
           .toException();
     }
     logs.follow(
