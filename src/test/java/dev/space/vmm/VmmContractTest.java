@@ -52,6 +52,11 @@ public abstract class VmmContractTest {
 
   protected abstract GuestConnector connector();
 
+  /// A shell's line that writes 1, 2, 3 and so on, one each 20 ms.
+  protected String counting() {
+    return "i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done";
+  }
+
   /// A VM's directory below [#root] with a fresh disk in it.
   protected abstract VmSpec newSpec(String name) throws IOException;
 
@@ -180,10 +185,7 @@ public abstract class VmmContractTest {
     Vm vm = restore("run0");
     long last = 0;
     try (GuestLink link = wake(vm)) {
-      link.start(
-          ProcessSpec.of(
-              "count",
-              List.of("sh", "-c", "i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done")));
+      link.start(ProcessSpec.of("count", List.of("sh", "-c", counting())));
       last = follow(link, 5);
     }
     for (int round = 1; round <= 2; round++) {

@@ -27,9 +27,10 @@ import java.util.Set;
 /// | `listen PORT`, `httpd PORT TEXT` | echoes what a tunnel sends; answers every HTTP request with the text |
 /// | `trap '' TERM` | ignores the signal |
 /// | `stty size`, `tty` | the terminal |
-/// | `crash`, `poweroff` | the kernel panics; the guest powers off |
+/// | `crash`, `poweroff`, `c` or `o` into `/proc/sysrq-trigger` | the kernel panics; the guest powers off |
 final class Commands {
 
+  private static final String SYSRQ = "/proc/sysrq-trigger";
   private static final int CHUNK = 32 * 1024;
   private static final int LINE_BUDGET = 4096;
 
@@ -192,9 +193,22 @@ final class Commands {
     }
 
     private void file(byte[] data, boolean truncate) {
-      guest
-          .files()
-          .append(path(Script.join(output.file(), shell.env, shell.status)), data, truncate, uid);
+      String to = path(Script.join(output.file(), shell.env, shell.status));
+      if (to.equals(SYSRQ)) {
+        sysrq(data);
+      } else {
+        guest.files().append(to, data, truncate, uid);
+      }
+    }
+
+    private void sysrq(byte[] data) {
+      switch (data.length == 0 ? 0 : data[0]) {
+        case 'c' -> guest.panic();
+        case 'o' -> guest.powerOff();
+        default -> {
+          // The kernel knows more, of which nothing is simulated.
+        }
+      }
     }
 
     private String path(String path) {

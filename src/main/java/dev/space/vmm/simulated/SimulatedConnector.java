@@ -31,7 +31,14 @@ final class SimulatedConnector implements GuestConnector {
 
   @Override
   public GuestLink greet(Vm vm, Duration deadline) {
-    return open(vm);
+    SimulatedLink link = open(vm);
+    try {
+      link.hello(deadline);
+      return link;
+    } catch (RuntimeException e) {
+      link.close();
+      throw e;
+    }
   }
 
   private SimulatedLink open(Vm vm) {

@@ -41,7 +41,9 @@ final class SimulatedFiles {
   SimulatedFiles(LongSupplier clockMillis) {
     this.clockMillis = clockMillis;
     this.nextInode = 2;
-    for (String dir : List.of("/", "/bin", "/etc", "/home", "/root", "/tmp", "/var")) {
+    for (String dir :
+        List.of(
+            "/", "/bin", "/dev", "/dev/shm", "/etc", "/home", "/proc", "/root", "/tmp", "/var")) {
       put(dir, directory(0755, 0));
     }
     put("/home/user", directory(0755, 1000));

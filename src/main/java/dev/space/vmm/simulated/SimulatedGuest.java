@@ -6,6 +6,7 @@ import dev.space.core.guest.Guest;
 import dev.space.core.guest.ProcessInfo;
 import dev.space.core.guest.ProcessSpec;
 import dev.space.core.vm.VmExit;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,6 +15,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BiConsumer;
 import java.util.function.LongSupplier;
@@ -25,6 +27,8 @@ final class SimulatedGuest {
 
   /// Processes that a guest knows at a time, ended ones included.
   static final int PROCESSES_MAX = 20_000;
+
+  private static final Duration FOR_EVER = Duration.ofDays(365);
 
   private final LongSupplier hostMillis;
   private final RandomGenerator hostRandom;
@@ -188,6 +192,12 @@ final class SimulatedGuest {
 
   /// Does something inside the guest, as soon as it runs.
   <T> T inside(SimulatedLink link, java.util.function.Supplier<T> action) {
+    return inside(link, FOR_EVER, action);
+  }
+
+  /// The same with a deadline, after which it is GUEST_UNREACHABLE.
+  <T> T inside(SimulatedLink link, Duration deadline, java.util.function.Supplier<T> action) {
+    long end = System.nanoTime() + deadline.toNanos();
     while (true) {
       link.check();
       gate.readLock().lock();
@@ -198,21 +208,32 @@ final class SimulatedGuest {
       } finally {
         gate.readLock().unlock();
       }
-      awaitRunning(link);
+      if (!awaitRunning(link, end)) {
+        throw Problem.of(
+                ErrorCode.GUEST_UNREACHABLE,
+                "The guest's agent did not answer within " + deadline.toMillis() + " ms.")
+            .toException();
+      }
     }
   }
 
-  private void awaitRunning(SimulatedLink link) {
+  /// @return false when it still stands at the end of the time
+  private boolean awaitRunning(SimulatedLink link, long end) {
     synchronized (state) {
       while (!running() && !gone && link.open()) {
+        long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+        if (left <= 0) {
+          return false;
+        }
         try {
-          state.wait();
+          state.wait(left);
         } catch (InterruptedException e) {
           Thread.currentThread().interrupt();
           throw Problem.of(ErrorCode.CANCELLED, "The call to the guest was cancelled")
               .toException(e);
         }
       }
+      return true;
     }
   }
 

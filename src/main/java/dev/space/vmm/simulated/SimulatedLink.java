@@ -61,11 +61,17 @@ final class SimulatedLink implements GuestLink {
     vm.host().fault(SimulatedHost.Step.ADOPT, vm.spec());
     guest.inside(
         this,
+        deadline,
         () -> {
           guest.adopt(next, adoption);
           return true;
         });
     generation = next;
+  }
+
+  /// Waits for the guest's answer to a greeting.
+  void hello(Duration deadline) {
+    guest.inside(this, deadline, () -> true);
   }
 
   @Override
