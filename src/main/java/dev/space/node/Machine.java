@@ -131,6 +131,12 @@ final class Machine {
     }
   }
 
+  /// Leaves the VM to the next daemon: nothing of this one keeps it from being adopted.
+  void letGo() {
+    dropLink();
+    vm().ifPresent(Vm::forget);
+  }
+
   /// Ends the VM without anybody taking that for a death.
   void dropVm() {
     Vm old = vm;

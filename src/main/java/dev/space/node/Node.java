@@ -295,6 +295,6 @@ public final class Node implements NodeRuntime, WarmPools {
   public void close() {
     watch.close();
     pools.close();
-    sandboxes.values().forEach(Machine::dropLink);
+    sandboxes.values().forEach(Machine::letGo);
   }
 }

@@ -128,7 +128,7 @@ final class Pools implements WarmPools {
       pools.values().forEach(pool -> all.addAll(pool.idle));
       pools.clear();
     }
-    all.forEach(Machine::dropLink);
+    all.forEach(Machine::letGo);
   }
 
   private void discard(Machine machine) {
@@ -215,7 +215,9 @@ final class Pools implements WarmPools {
         return;
       }
     }
-    if (!closed.isDone()) {
+    if (closed.isDone()) {
+      machine.letGo();
+    } else {
       discard(machine);
     }
   }

@@ -178,6 +178,28 @@ class RealVmTest {
     assertThat(Bed.names(dir.resolve("vms"))).isEmpty();
   }
 
+  @Test
+  @DisplayName("behaviour 26: a node that was closed leaves its VMs to the next in this process")
+  void aClosedNodeLetsGo() throws Exception {
+    Node first = node(dir, vmm);
+    first.create(kept(), Progress.NONE);
+    first.target(TestImages.digest(), SHAPE, 1);
+    org.awaitility.Awaitility.await()
+        .atMost(java.time.Duration.ofSeconds(60))
+        .until(() -> first.capacity().warm() == 1);
+    sh(first, kept(), "echo kept > /root/f");
+    first.close();
+    assertThat(vmm.running(dir.resolve("vms"))).hasSize(2);
+    Node second = node(dir, vmm(dir));
+    assertThat(second.recover(Set.of(kept())).running()).containsExactly(kept().sandboxId());
+    assertThat(sh(second, kept(), "cat /root/f")).isEqualTo("kept\n");
+    second.pause(kept().sandboxId());
+    second.resume(kept().sandboxId(), kept());
+    assertThat(vmm.running(dir.resolve("vms"))).hasSize(1);
+    second.delete(kept().sandboxId());
+    assertThat(Bed.names(dir.resolve("vms"))).isEmpty();
+  }
+
   private static String sh(Node node, LaunchSpec spec, String script) {
     return Bed.sh(node, spec.sandboxId(), script);
   }

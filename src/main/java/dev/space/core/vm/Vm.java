@@ -43,6 +43,11 @@ public interface Vm {
   /// Ends the process at once and waits until it is gone. Does nothing when it is.
   void kill();
 
+  /// Lets go of the process without ending it, as the end of the daemon does: from now on another
+  /// daemon, in this process or in the next, may adopt it, and [#exit] tells nothing but a [#kill].
+  /// A driver that holds no connection of its own has nothing to do.
+  default void forget() {}
+
   /// Completes when the process is gone, whatever the reason.
   CompletableFuture<VmExit> exit();
 

@@ -131,6 +131,9 @@ final class QemuVm implements Vm {
   public void kill() {
     killed = true;
     process.kill();
+    if (forgotten && ending.compareAndSet(false, true)) {
+      finish(VmExit.Kind.KILLED, "the host ended it");
+    }
     try {
       exit.get(GONE_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
     } catch (TimeoutException | ExecutionException e) {
@@ -153,8 +156,8 @@ final class QemuVm implements Vm {
     return console.tail();
   }
 
-  /// Lets go of the process without ending it, as the end of the daemon does.
-  void forget() {
+  @Override
+  public void forget() {
     forgotten = true;
     qmp.close();
   }
