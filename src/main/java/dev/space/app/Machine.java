@@ -42,7 +42,7 @@ public final class Machine {
     this.config = config;
     this.processes = new Processes(environment);
     Path data = config.dataDir();
-    this.prerequisites = new Prerequisites(processes, data);
+    this.prerequisites = new Prerequisites(processes, config.qemu().binary(), data);
     this.templates = new TemplateStore(data);
     this.builder =
         new ImageBuilder(
@@ -70,6 +70,14 @@ public final class Machine {
 
   /// The same, and what really isolates guests here: the first time a guest is started to find out.
   public List<Prerequisite> examine() {
+    if (config.vmm() == SpaceConfig.VmmChoice.SIMULATED) {
+      return List.of(
+          Prerequisite.warn(
+              "isolation",
+              Isolation.SIMULATED.wire() + ": NO VM AT ALL, nothing is kept apart",
+              "It is for tests of the control plane. Take 'vmm: simulated' out of the"
+                  + " configuration to run anything real."));
+    }
     List<Prerequisite> all = new ArrayList<>(look());
     all.add(isolation());
     return List.copyOf(all);

@@ -32,16 +32,19 @@ public final class Prerequisites {
   private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+)(\\.\\d+)*");
 
   private final Processes processes;
+  private final String qemu;
   private final Path data;
   private final Path root;
 
-  public Prerequisites(Processes processes, Path data) {
-    this(processes, data, SLASH);
+  /// @param qemu the QEMU that is to run VMs: a name, or a path of the operator's own
+  public Prerequisites(Processes processes, String qemu, Path data) {
+    this(processes, qemu, data, SLASH);
   }
 
   /// @param root where `/dev`, `/proc` and `/sys` are looked for
-  Prerequisites(Processes processes, Path data, Path root) {
+  Prerequisites(Processes processes, String qemu, Path data, Path root) {
     this.processes = processes;
+    this.qemu = qemu;
     this.data = data.toAbsolutePath().normalize();
     this.root = root;
   }
@@ -54,9 +57,11 @@ public final class Prerequisites {
     }
   }
 
+  private static final Tool QEMU =
+      new Tool("qemu-system-x86_64", "qemu-system-x86", Optional.of("--version"), 7, 2);
+
   private static final List<Tool> TOOLS =
       List.of(
-          new Tool("qemu-system-x86_64", "qemu-system-x86", Optional.of("--version"), 7, 2),
           new Tool("mke2fs", "e2fsprogs", Optional.of("-V"), 1, 46),
           new Tool("mmdebstrap", "mmdebstrap", Optional.of("--version"), 1, 2),
           Tool.any("apt-get", "apt"),
@@ -68,6 +73,7 @@ public final class Prerequisites {
   /// Everything, in the order in which people should read it.
   public List<Prerequisite> look() {
     List<Prerequisite> all = new ArrayList<>();
+    all.add(qemu());
     TOOLS.forEach(tool -> all.add(look(tool)));
     all.add(dataDirectory());
     all.add(disk());
@@ -75,6 +81,22 @@ public final class Prerequisites {
     all.add(cgroup());
     all.add(kvm());
     return List.copyOf(all);
+  }
+
+  /// A QEMU of the operator's own is no package's: what is wrong with it is put right where it is
+  /// named.
+  private Prerequisite qemu() {
+    if (qemu.equals(QEMU.program())) {
+      return look(QEMU);
+    }
+    Prerequisite found =
+        look(new Tool(qemu, QEMU.debPackage(), QEMU.versionFlag(), QEMU.major(), QEMU.minor()));
+    return found.state() == Prerequisite.State.MISSING
+        ? Prerequisite.missing(
+            qemu,
+            found.found(),
+            "Let qemu.binary name a QEMU that is there, or leave it out to use Debian's.")
+        : found;
   }
 
   private Prerequisite look(Tool tool) {

@@ -24,8 +24,12 @@ class PrerequisitesTest {
   }
 
   private List<Prerequisite> look(Path data) {
+    return look("qemu-system-x86_64", data);
+  }
+
+  private List<Prerequisite> look(String qemu, Path data) {
     Processes processes = new Processes(Map.of("PATH", dir.resolve("bin").toString()), List.of());
-    return new Prerequisites(processes, data, dir.resolve("root")).look();
+    return new Prerequisites(processes, qemu, data, dir.resolve("root")).look();
   }
 
   private static Prerequisite named(List<Prerequisite> all, String name) {
@@ -48,6 +52,27 @@ class PrerequisitesTest {
     assertThat(problem.detail()).contains("mke2fs", "mmdebstrap", "tar");
     assertThat(problem.remedy().orElseThrow())
         .contains("apt-get install -y --no-install-recommends coreutils e2fsprogs mmdebstrap tar");
+  }
+
+  @Test
+  void theQemuThatIsConfiguredIsTheOneLookedAt() throws IOException {
+    tool("qemu-system-x86_64", "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)");
+    tool("my-qemu", "QEMU emulator version 10.0.2");
+    String own = dir.resolve("bin/my-qemu").toString();
+    assertThat(named(look(own, dir.resolve("data")), own).found()).contains("10.0.2");
+    assertThat(look(own, dir.resolve("data")))
+        .extracting(Prerequisite::name)
+        .doesNotContain("qemu-system-x86_64");
+
+    tool("my-qemu", "QEMU emulator version 5.2.0");
+    Prerequisite old = named(look(own, dir.resolve("data")), own);
+    assertThat(old.state()).isEqualTo(Prerequisite.State.MISSING);
+    assertThat(old.found()).contains("5.2.0").contains("7.2");
+
+    Prerequisite none = named(look("/nowhere/qemu", dir.resolve("data")), "/nowhere/qemu");
+    assertThat(none.state()).isEqualTo(Prerequisite.State.MISSING);
+    assertThat(none.remedy().orElseThrow()).contains("qemu.binary");
+    assertThat(none.debPackage()).isEmpty();
   }
 
   @Test
