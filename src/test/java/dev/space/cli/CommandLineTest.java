@@ -3,20 +3,15 @@ package dev.space.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import dev.space.app.ConfigReader;
-import java.io.ByteArrayInputStream;
+import dev.space.cli.LocalService.Done;
 import java.io.ByteArrayOutputStream;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.InstantSource;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,33 +21,17 @@ import tools.jackson.databind.JsonNode;
 @Timeout(60)
 class CommandLineTest {
 
-  private static final Path HOME = Path.of("").toAbsolutePath();
-
   private static final List<String> NEED_NO_EXAMPLE =
       List.of("version", "test", "build", "fmt", "bench", "train");
 
   @TempDir static Path dir;
-  private static Assembly.Running service = new NotYet();
 
-  /// What a command did.
-  private record Done(int status, byte[] bytes, String err) {
-    String out() {
-      return new String(bytes, StandardCharsets.UTF_8);
-    }
-  }
+  @SuppressWarnings("NullAway") // Set before all tests.
+  private static LocalService service;
 
   @BeforeAll
   static void start() {
-    Map<String, String> flags =
-        Map.of(
-            "data_dir", dir.toString(),
-            "listen", "127.0.0.1:0",
-            "data_listen", "127.0.0.1:0",
-            "e2b.listen", "",
-            "vmm", "simulated");
-    service =
-        new LocalAssembly(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))
-            .start(ConfigReader.read(Optional.empty(), Map.of(), flags, HOME), true);
+    service = LocalService.start(dir, Map.of());
   }
 
   @AfterAll
@@ -120,6 +99,21 @@ class CommandLineTest {
   }
 
   @Test
+  @DisplayName("behaviour 30: a copy says on a terminal how far it is, and nothing in a pipe")
+  void copiesShowTheirProgress() throws Exception {
+    String id = space("sandbox", "create").ok();
+    Path in = Files.write(dir.resolve("large"), new byte[3 << 20]);
+    String back = dir.resolve("large back").toString();
+    Done up = service.space(new byte[0], true, "cp", in.toString(), id + ":/home/user/large");
+    assertThat(up.err()).contains("sent 3.0 MiB of 3.0 MiB");
+    Done down = service.space(new byte[0], true, "cp", id + ":/home/user/large", back);
+    assertThat(down.err()).contains("received 3.0 MiB of 3.0 MiB");
+    assertThat(down.err()).as("the line is taken away at the end").endsWith("[K");
+    assertThat(space("cp", id + ":/home/user/large", back).err()).isEmpty();
+    space("sandbox", "rm", id).ok();
+  }
+
+  @Test
   void errorsSayWhatToDo() {
     Done usage = space("sandbox", "lss");
     assertThat(usage.status()).isEqualTo(2);
@@ -132,10 +126,7 @@ class CommandLineTest {
 
   @Test
   void everyCommandHasHelpWithItsUsage() {
-    for (String name :
-        Main.commandLine(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))
-            .getSubcommands()
-            .keySet()) {
+    for (String name : Main.commandLine(surroundings()).getSubcommands().keySet()) {
       Done help = space(name, "--help");
       assertThat(help.status()).as(name).isZero();
       assertThat(help.out()).as(name).contains("Usage: space " + name);
@@ -147,11 +138,8 @@ class CommandLineTest {
 
   @Test
   void theOverviewNamesEveryCommand() throws Exception {
-    String overview = Files.readString(HOME.resolve("docs/cli.md"));
-    for (String name :
-        Main.commandLine(surroundings(new byte[0], new ByteArrayOutputStream(), nothing()))
-            .getSubcommands()
-            .keySet()) {
+    String overview = Files.readString(LocalService.HOME.resolve("docs/cli.md"));
+    for (String name : Main.commandLine(surroundings()).getSubcommands().keySet()) {
       if (!name.equals("train")) { // the launcher's own
         assertThat(overview).as(name).containsPattern("(?m)^\\|.*`" + name + "\\b");
       }
@@ -172,12 +160,7 @@ class CommandLineTest {
         Json.read(space("sandbox", "get", id, "-o", "json").out())
             .path("template_digest")
             .asString();
-    Location location =
-        new Location(
-            surroundings(new byte[0], new ByteArrayOutputStream(), nothing()),
-            Optional.empty(),
-            Optional.empty());
-    new Api(location.url(), location.key()).delete("/v1/templates/base/tags/latest");
+    new Api(service.controlUrl(), service.key()).delete("/v1/templates/base/tags/latest");
     try {
       Done pruned = space("prune");
       assertThat(pruned.status()).isZero();
@@ -189,57 +172,16 @@ class CommandLineTest {
     }
   }
 
+  private static Surroundings surroundings() {
+    var nothing = new ByteArrayOutputStream();
+    return LocalService.surroundings(dir, new byte[0], nothing, nothing, false);
+  }
+
   private static Done space(String... args) {
-    return space(new byte[0], args);
+    return service.space(args);
   }
 
   private static Done space(byte[] in, String... args) {
-    ByteArrayOutputStream out = new ByteArrayOutputStream();
-    ByteArrayOutputStream err = new ByteArrayOutputStream();
-    List<String> all = new ArrayList<>(List.of(args));
-    int status = Main.run(surroundings(in, out, err), all.toArray(String[]::new));
-    return new Done(status, out.toByteArray(), err.toString(StandardCharsets.UTF_8));
-  }
-
-  private static ByteArrayOutputStream nothing() {
-    return new ByteArrayOutputStream();
-  }
-
-  private static Surroundings surroundings(
-      byte[] in, ByteArrayOutputStream out, ByteArrayOutputStream err) {
-    return new Surroundings(
-        Map.of("SPACE_DATA_DIR", dir.toString()),
-        new ByteArrayInputStream(in),
-        out,
-        new PrintStream(err, true, StandardCharsets.UTF_8),
-        false,
-        false,
-        false,
-        HOME,
-        InstantSource.system());
-  }
-
-  /// Stands for the service before it was started.
-  private record NotYet() implements Assembly.Running {
-    @Override
-    public String controlUrl() {
-      return "";
-    }
-
-    @Override
-    public String dataUrl() {
-      return "";
-    }
-
-    @Override
-    public Optional<String> newKeyFile() {
-      return Optional.empty();
-    }
-
-    @Override
-    public void awaitStop() {}
-
-    @Override
-    public void close() {}
+    return service.space(in, false, args);
   }
 }
