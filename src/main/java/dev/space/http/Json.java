@@ -11,6 +11,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.exc.InputCoercionException;
+import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.core.exc.StreamReadException;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.DatabindException;
@@ -161,6 +162,8 @@ public final class Json {
                   ErrorCode.INVALID_REQUEST,
                   "The field '" + Shown.of(path(beyond)) + "' is out of range")
               .remedy("It must be " + expected(beyond.getTargetType()) + ".");
+      case StreamConstraintsException beyond ->
+          malformed(firstLine(beyond)).remedy("Nest less deeply, with shorter names and numbers.");
       case StreamReadException syntax -> malformed(firstLine(syntax));
       case DatabindException other when other.getCause() instanceof SpaceException own ->
           own.problem();
@@ -170,7 +173,8 @@ public final class Json {
                   path(e).isEmpty()
                       ? "The body can't be read"
                       : "The field '" + Shown.of(path(e)) + "' can't be read")
-              .because(firstLine(e));
+              .because(firstLine(e))
+              .remedy("Send what openapi.yaml says of this call.");
     };
   }
 

@@ -33,11 +33,14 @@ final class BadMessageHandler extends ErrorHandler {
                 && known.getReason() != null
             ? known.getReason()
             : "";
-    response.write(true, body(status, reason, response.getHeaders()), callback);
+    int told = status == HttpStatus.HTTP_VERSION_NOT_SUPPORTED_505 ? 400 : status;
+    response.setStatus(told);
+    response.write(true, body(status, told, reason, response.getHeaders()), callback);
     return true;
   }
 
-  private ByteBuffer body(int status, String reason, HttpFields.Mutable headers) {
+  /// @param told the status of the answer: a client's mistake is never a 5xx
+  private ByteBuffer body(int status, int told, String reason, HttpFields.Mutable headers) {
     String id = ids.forRequest(Optional.empty());
     Problem problem =
         switch (status) {
@@ -47,6 +50,9 @@ final class BadMessageHandler extends ErrorHandler {
           case HttpStatus.REQUEST_TIMEOUT_408 ->
               Problem.of(ErrorCode.REQUEST_TIMEOUT, "The request did not come in time")
                   .remedy("Send without long pauses.");
+          case HttpStatus.HTTP_VERSION_NOT_SUPPORTED_505 ->
+              Problem.of(ErrorCode.INVALID_REQUEST, "The HTTP version is not served here")
+                  .remedy("Use HTTP/1.1 or HTTP/2.");
           default ->
               status < 500
                   ? Problem.of(ErrorCode.INVALID_REQUEST, "The request is not valid HTTP")
@@ -54,10 +60,10 @@ final class BadMessageHandler extends ErrorHandler {
                   : Problem.of(ErrorCode.INTERNAL, "The server hit a defect")
                       .remedy("Report it with the request id.");
         };
-    if (!reason.isBlank() && status < 500) {
+    if (!reason.isBlank() && told < 500) {
       problem = problem.because(reason);
     }
-    byte[] json = Json.bytes(ProblemJson.of(problem, status, id));
+    byte[] json = Json.bytes(ProblemJson.of(problem, told, id));
     headers.put(HttpHeader.CONTENT_TYPE, ProblemJson.CONTENT_TYPE);
     headers.put(HttpHeader.CONTENT_LENGTH, json.length);
     headers.put(RequestIds.HEADER, id);
