@@ -106,7 +106,7 @@ command_fmt() {
   get_maven
   get_go
   step "formatting Java" fmt.log run_mvn -q spotless:apply
-  if [[ -f $root/agent/go.mod ]]; then "${go%/go}/gofmt" -l -w "$root/agent"; fi
+  if [[ -f $root/agent/go.mod ]]; then "${go%/go}/gofmt" -l -w "$root/agent" "$root/fake-firecracker"; fi
 }
 
 command_test() {
