@@ -35,9 +35,11 @@ func (g *guest) Adopt(request *pb.AdoptRequest) error {
 		return err
 	}
 	if request.NewIdentity {
-		return identity.Renew(request.Hostname)
+		if err := identity.Renew(request.Hostname); err != nil {
+			return err
+		}
 	}
-	return nil
+	return identity.Publish(identity.EnvironmentFile, request.Env)
 }
 
 func (g *guest) PowerOff() { g.root.PowerOff(g.reboot) }
