@@ -3,6 +3,7 @@
 import inspect
 import os
 import time
+import traceback
 from importlib.metadata import version
 
 CHECKS = []
@@ -36,3 +37,27 @@ def until(work, seconds=10):
 
 def takes(function, name):
     return name in inspect.signature(function).parameters
+
+
+def drive(box, wanted):
+    """Makes the checks, all or those named, and prints a line for each. Returns how many failed."""
+    failed = 0
+    for work in CHECKS:
+        if wanted and work.__name__ not in wanted:
+            continue
+        started = time.monotonic()
+        try:
+            work(box)
+            print(f"ok {work.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
+        except Exception as e:
+            failed += 1
+            where = traceback.extract_tb(e.__traceback__)
+            mine = [f for f in where if f.name == work.__name__][-1]
+            print(
+                f"FAILED {work.__name__}: {type(e).__name__}: {e}"
+                f" ({os.path.basename(mine.filename)}:{mine.lineno}: {mine.line})",
+                flush=True,
+            )
+            if os.environ.get("TRACE"):
+                traceback.print_exc()
+    return failed

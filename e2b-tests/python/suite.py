@@ -4,10 +4,8 @@ Reads E2B_API_KEY, E2B_API_URL and E2B_SANDBOX_URL as the SDK does. Prints one l
 "ok NAME" or "FAILED NAME: why", and ends with 1 if any failed.
 """
 
-import os
 import sys
 import time
-import traceback
 from importlib.metadata import version
 
 from e2b import Sandbox, SandboxQuery
@@ -16,33 +14,15 @@ import checks_commands  # noqa: F401
 import checks_control  # noqa: F401
 import checks_files  # noqa: F401
 import checks_lives  # noqa: F401
-from harness import CHECKS, RUN
+from harness import RUN, drive
 
 
 def main():
     wanted = sys.argv[1:]
-    failed = 0
     began = time.monotonic()
     box = Sandbox.create(timeout=300, metadata={"run": RUN, "a b": "c&d=ü%"}, envs={"FROM_CREATE": "1"})
     try:
-        for work in CHECKS:
-            if wanted and work.__name__ not in wanted:
-                continue
-            started = time.monotonic()
-            try:
-                work(box)
-                print(f"ok {work.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-            except Exception as e:
-                failed += 1
-                where = traceback.extract_tb(e.__traceback__)
-                mine = [f for f in where if f.name == work.__name__][-1]
-                print(
-                    f"FAILED {work.__name__}: {type(e).__name__}: {e}"
-                    f" ({os.path.basename(mine.filename)}:{mine.lineno}: {mine.line})",
-                    flush=True,
-                )
-                if os.environ.get("TRACE"):
-                    traceback.print_exc()
+        failed = drive(box, wanted)
     finally:
         for item in Sandbox.list(query=SandboxQuery(metadata={"run": RUN})).next_items():
             Sandbox.kill(item.sandbox_id)

@@ -2,14 +2,9 @@ package dev.space.cli;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
-import dev.space.wire.WireRequest;
-import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.OptionalLong;
-import java.util.UUID;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -77,7 +72,7 @@ final class TemplateCommands extends Group {
 
   @Command(
       name = "build",
-      description = "Build a template from a folder with a recipe.yaml.",
+      description = "Build a template from a folder with a template.yaml.",
       footerHeading = "%nExamples:%n",
       footer = {"  space template build ./my-template -t mine:1"})
   int build(
@@ -90,24 +85,12 @@ final class TemplateCommands extends Group {
           String tag) {
     if (!Files.isDirectory(dir)) {
       throw Problem.of(ErrorCode.INVALID_REQUEST, dir + " is not a folder")
-          .remedy("Name a folder that holds a recipe.yaml.")
+          .remedy("Name a folder that holds a template.yaml.")
           .toException();
-    }
-    Api api = root.api();
-    JsonNode accepted;
-    try (InputStream tar = TarStreams.pack(dir)) {
-      WireRequest request =
-          api.request("POST", "/v1/templates?tag=" + Api.part(tag))
-              .header("Idempotency-Key", UUID.randomUUID().toString())
-              .header("Content-Type", "application/x-tar")
-              .body(new WireRequest.Body.Stream(tar, OptionalLong.empty()));
-      accepted = api.json(request);
-    } catch (IOException e) {
-      throw TarStreams.unreadable(dir, e);
     }
     try (Progress progress = root.progress()) {
       JsonNode operation =
-          Operations.await(api, accepted, progress, root.surroundings().errTerminal());
+          RecipeBuild.run(root.api(), dir, tag, progress, root.surroundings().errTerminal());
       root.printer().result(operation, tag + "  " + Operations.result(operation));
     }
     return ExitStatus.OK;

@@ -92,6 +92,7 @@ class BadInputTest {
     space("run", "--memory", "99999999", "--", "true").failed(125, "memory_mib", "1048576");
     space("run", "--cpus", "-1", "--", "true").failed(125, "vcpus", "32");
     space("run", "--disk", "99999999999999999999", "--", "true").failed(2, "--disk");
+    space("setup", "--template", "cobol").failed(1, "no template 'cobol'", "code-interpreter");
     space("run", "-e", "1BAD=x", "--", "true").failed(125, "env", "no digit first");
     space("run", "--no-such-flag", "--", "true").failed(2, "--no-such-flag");
     assertThat(left()).isEmpty();

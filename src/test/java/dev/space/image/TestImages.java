@@ -60,6 +60,31 @@ public final class TestImages {
     return setup().base().digest();
   }
 
+  /// A template built from a recipe of this checkout, in the same data directory. The first time
+  /// takes minutes and needs root, mmdebstrap and a network.
+  public static synchronized TemplateBuilder.Built template(Path recipe) throws IOException {
+    TemplateStore store = new TemplateStore(data());
+    Path record = data().resolve("built-" + recipe.getFileName());
+    if (Files.exists(record)) {
+      String[] words = Files.readString(record).strip().split(" ");
+      Optional<TemplateBuilder.Built> built = store.built(words[1]);
+      if (words[0].equals(ImageBuilder.fingerprint(recipe)) && built.isPresent()) {
+        return built.get();
+      }
+    }
+    ImageBuilder builder = new ImageBuilder(store, data(), PROCESSES, Optional.empty());
+    try (TemplateBuilder.Staged staged = builder.stage(recipe)) {
+      TemplateBuilder.Built built =
+          staged.build(
+              ref -> {
+                throw new IllegalStateException(recipe + " is built upon " + ref);
+              },
+              log());
+      Files.writeString(record, staged.fingerprint() + " " + built.digest() + "\n");
+      return built;
+    }
+  }
+
   private static synchronized Setup.Ready setup() {
     if (ready.isEmpty()) {
       TemplateStore store = new TemplateStore(data());
