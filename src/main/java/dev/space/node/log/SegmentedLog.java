@@ -8,10 +8,8 @@ import dev.space.core.guest.ProcessExit;
 import dev.space.core.session.OutputLog;
 import dev.space.host.DiskFull;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
@@ -20,18 +18,13 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-/// One session's log. The first segment is the head; segments after it are the tail, of which the
-/// oldest is removed when the tail grows over its bound.
+/// One session's log, on disk in [Segments].
 ///
 /// Events are collected in memory and written in pieces of 64 KiB, or after a second, or at the
 /// exit: the guest still has what a crash of the daemon takes from here. Readers find the newest
 /// events in a cache that always holds what isn't written yet.
 final class SegmentedLog implements OutputLog {
-
-  private static final Logger LOG = LoggerFactory.getLogger(SegmentedLog.class);
 
   /// What a reader gets at a time, and what is written at a time.
   static final int BURST_BYTES = 64 * 1024;
@@ -41,15 +34,13 @@ final class SegmentedLog implements OutputLog {
   private static final long FLUSH_NANOS = 1_000_000_000L;
   private static final int PENDING_BYTES_FIRST = 1024;
 
-  private final Path directory;
-  private final LogBounds bounds;
   private final AtomicLong budget;
 
   final ReentrantLock lock = new ReentrantLock();
   final Condition grew = lock.newCondition();
   private final Condition room = lock.newCondition();
 
-  final List<Segment> segments = new ArrayList<>();
+  private final Segments segments;
   private final Set<LogReader> readers = new HashSet<>();
   private final TailCache cache;
   private byte[] pending = new byte[0];
@@ -57,72 +48,22 @@ final class SegmentedLog implements OutputLog {
   private long flushedAt = System.nanoTime();
   private long lastSeq;
   private long durableSeq;
-  private long tailBytes;
   private Optional<ProcessExit> exit = Optional.empty();
   private boolean ended;
   private long wakes;
 
   /// Opens what is there; a torn end is cut off at the last whole record.
   SegmentedLog(Path directory, LogBounds bounds, AtomicLong budget) {
-    this.directory = directory;
-    this.bounds = bounds;
     this.budget = budget;
     try {
-      load();
+      segments = new Segments(directory, bounds);
     } catch (IOException e) {
       throw failed("open", e);
     }
-    this.cache = new TailCache(budget, lastSeq);
-  }
-
-  private void load() throws IOException {
-    if (!Files.isDirectory(directory)) {
-      return;
-    }
-    List<Path> files;
-    try (var all = Files.list(directory)) {
-      files = all.filter(file -> file.toString().endsWith(Segment.SUFFIX)).sorted().toList();
-    }
-    for (Path file : files) {
-      var segment = Segment.open(file);
-      if (segment.isEmpty()) {
-        LOG.warn("{}: not a segment, removed", file);
-        Files.delete(file);
-      } else {
-        segments.add(segment.get());
-      }
-    }
-    for (int i = 0; i < segments.size(); i++) {
-      measure(i);
-      if (i > 0) {
-        tailBytes += segments.get(i).length;
-      }
-    }
-    if (!segments.isEmpty()) {
-      lastSeq = segments.getLast().lastSeq;
-      durableSeq = lastSeq;
-    }
-  }
-
-  private void measure(int index) throws IOException {
-    Segment segment = segments.get(index);
-    boolean last = index == segments.size() - 1;
-    if (index > 0 && !last) {
-      Segment next = segments.get(index + 1);
-      segment.lastSeq = next.firstSeq - 1;
-      segment.output = next.outputBefore - segment.outputBefore;
-      return;
-    }
-    Segment.Scanned scanned = segment.scan();
-    if (scanned.length() < segment.length) {
-      LOG.info("{}: torn end of {} bytes cut", segment.file, segment.length - scanned.length());
-    }
-    segment.lastSeq = scanned.lastSeq();
-    segment.output = scanned.output();
-    segment.length = scanned.length();
-    if (last && scanned.last().orElse(null) instanceof OutputEvent.Exited exited) {
-      exit = Optional.of(exited.exit());
-    }
+    lastSeq = segments.lastSeq();
+    durableSeq = lastSeq;
+    exit = segments.exit();
+    cache = new TailCache(budget, lastSeq);
   }
 
   @Override
@@ -172,16 +113,11 @@ final class SegmentedLog implements OutputLog {
         flushLocked();
       }
       makeRoom(event, size);
-      Segment segment = segments.getLast();
       reserve(size);
       RecordCodec.write(event, pending, pendingBytes);
       pendingBytes += size;
       lastSeq = event.seq();
-      segment.lastSeq = lastSeq;
-      segment.output += RecordCodec.outputBytes(event);
-      if (segments.size() > 1) {
-        tailBytes += size;
-      }
+      segments.appended(event, size);
       if (event instanceof OutputEvent.Exited exited) {
         exit = Optional.of(exited.exit());
       }
@@ -208,32 +144,21 @@ final class SegmentedLog implements OutputLog {
   /// Goes to the next segment when this one is full, and removes the oldest of the tail when the
   /// tail is: as soon as no open reader needs it.
   private void makeRoom(OutputEvent event, int size) throws InterruptedException {
-    if (segments.isEmpty()) {
-      segments.add(new Segment(Segment.path(directory, lastSeq + 1), lastSeq + 1, 0));
-      return;
-    }
-    if (current() + size > (segments.size() == 1 ? bounds.headBytes() : bounds.segmentBytes())) {
+    if (segments.isFull(pendingBytes + size)) {
       flushLocked();
-      while (tailBytes > 0
-          && segments.size() > 2
-          && tailBytes + bounds.segmentBytes() > bounds.tailBytes()
-          && !(event instanceof OutputEvent.Exited)) {
-        Segment oldest = segments.get(1);
-        if (needed(oldest)) {
+      // The exit is the last event: it never waits.
+      while (segments.isTailFull() && !(event instanceof OutputEvent.Exited)) {
+        if (needed(segments.oldestOfTail())) {
           room.await();
           if (ended) {
             throw Problem.of(ErrorCode.CANCELLED, "The session's log has ended.").toException();
           }
         } else {
-          remove(oldest);
+          dropOldest();
         }
       }
       rotate();
     }
-  }
-
-  private long current() {
-    return segments.getLast().length + pendingBytes;
   }
 
   private boolean needed(Segment segment) {
@@ -245,27 +170,20 @@ final class SegmentedLog implements OutputLog {
     return false;
   }
 
-  private void remove(Segment segment) {
+  private void dropOldest() {
     try {
-      segment.close();
-      Files.deleteIfExists(segment.file);
+      segments.removeOldestOfTail();
     } catch (IOException e) {
       throw failed("shorten", e);
     }
-    segments.remove(segment);
-    tailBytes -= segment.length;
   }
 
   private void rotate() {
-    Segment full = segments.getLast();
     try {
-      full.close();
+      segments.rotate(lastSeq + 1);
     } catch (IOException e) {
       throw failed("write", e);
     }
-    segments.add(
-        new Segment(
-            Segment.path(directory, lastSeq + 1), lastSeq + 1, full.outputBefore + full.output));
   }
 
   private void reserve(int size) {
@@ -311,16 +229,8 @@ final class SegmentedLog implements OutputLog {
 
   private void flushLocked() {
     if (pendingBytes > 0) {
-      Segment segment = segments.getLast();
       try {
-        boolean begins = segment.length == 0;
-        if (begins) {
-          Files.createDirectories(directory);
-        }
-        segment.write(pending, pendingBytes);
-        if (begins && segments.size() > 1) {
-          tailBytes += Segment.HEADER_BYTES;
-        }
+        segments.write(pending, pendingBytes);
       } catch (IOException e) {
         throw failed("write", e);
       }
@@ -371,9 +281,7 @@ final class SegmentedLog implements OutputLog {
     try {
       ended = true;
       flushLocked();
-      for (Segment segment : segments) {
-        segment.close();
-      }
+      segments.close();
     } catch (IOException e) {
       throw failed("close", e);
     } finally {
@@ -416,26 +324,10 @@ final class SegmentedLog implements OutputLog {
       if (afterSeq >= cache.afterSeq() && !cache.isEmpty()) {
         return new Found.Events(cache.after(afterSeq, BURST_BYTES));
       }
-      return inFile(afterSeq);
+      return segments.find(afterSeq);
     } finally {
       lock.unlock();
     }
-  }
-
-  private Found inFile(long afterSeq) {
-    long outputBefore = 0;
-    for (Segment segment : segments) {
-      if (segment.lastSeq > afterSeq) {
-        if (afterSeq < segment.firstSeq - 1) {
-          long missing = segment.outputBefore - outputBefore;
-          return new Found.Events(
-              List.of(new OutputEvent.Gap(segment.firstSeq - 1, 0, afterSeq + 1, missing)));
-        }
-        return new Found.InFile(segment, segment.length);
-      }
-      outputBefore = segment.outputBefore + segment.output;
-    }
-    return new Found.Nothing();
   }
 
   boolean finished(long afterSeq) {
