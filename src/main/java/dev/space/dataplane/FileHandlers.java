@@ -27,7 +27,6 @@ import java.util.concurrent.atomic.AtomicReference;
 final class FileHandlers {
 
   private static final String PATH = "/v1/sandboxes/{id}/files";
-  private static final int BUFFER_BYTES = 64 * 1024;
   private static final int BODY_BYTES_MAX = 64 * 1024;
   private static final int DEPTH_MAX = 64;
   private static final String BYTES = "application/octet-stream";
@@ -120,28 +119,14 @@ final class FileHandlers {
       return;
     }
     if (length.isEmpty()) {
-      copy(from, exchange.stream(BYTES), Long.MAX_VALUE);
+      Bodies.copy(from, exchange.stream(BYTES));
       return;
     }
-    long sent = copy(from, exchange.stream(BYTES, length.getAsLong()), length.getAsLong());
+    long sent = Bodies.copy(from, exchange.stream(BYTES, length.getAsLong()), length.getAsLong());
     if (sent < length.getAsLong()) {
       // The length is promised already: cut, so that nobody takes the part for the whole.
       exchange.abort();
     }
-  }
-
-  private static long copy(InputStream from, OutputStream to, long most) throws IOException {
-    byte[] buffer = new byte[BUFFER_BYTES];
-    long sent = 0;
-    while (sent < most) {
-      int n = from.read(buffer, 0, (int) Math.min(buffer.length, most - sent));
-      if (n < 0) {
-        break;
-      }
-      to.write(buffer, 0, n);
-      sent += n;
-    }
-    return sent;
   }
 
   private static String tag(FileEntry file) {
@@ -299,7 +284,7 @@ final class FileHandlers {
           "Content-Disposition", disposition((name.isEmpty() ? "root" : name) + ".tar"));
       OutputStream out = exchange.stream(TAR);
       out.write(first);
-      copy(tar, out, Long.MAX_VALUE);
+      Bodies.copy(tar, out);
     }
   }
 

@@ -288,14 +288,14 @@ final class PortProxy {
             .isPresent();
     String type = head.header("Content-Type").orElse("application/octet-stream");
     if (chunked) {
-      PortRelay.copy(new ChunkedInput(in), exchange.stream(type), Long.MAX_VALUE);
+      Bodies.copy(new ChunkedInput(in), exchange.stream(type));
     } else if (length.isPresent()) {
-      long sent = PortRelay.copy(in, exchange.stream(type, length.get()), length.get());
+      long sent = Bodies.copy(in, exchange.stream(type, length.get()), length.get());
       if (sent < length.get()) {
         exchange.abort();
       }
     } else {
-      PortRelay.copy(in, exchange.stream(type), Long.MAX_VALUE);
+      Bodies.copy(in, exchange.stream(type));
     }
   }
 

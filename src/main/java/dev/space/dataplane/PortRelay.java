@@ -14,8 +14,6 @@ import java.util.concurrent.TimeUnit;
 /// Connections to ports of a guest, and their bytes both ways.
 final class PortRelay {
 
-  private static final int BUFFER_BYTES = 64 * 1024;
-
   /// A server that begins to listen a moment later is reached: how often and how long it is tried.
   private static final int TRIES = 10;
 
@@ -59,13 +57,13 @@ final class PortRelay {
               .start(
                   () -> {
                     try (OutputStream out = server.out()) {
-                      copy(client.in(), out, Long.MAX_VALUE);
+                      Bodies.copy(client.in(), out);
                     } catch (IOException | SpaceException e) {
                       server.close();
                     }
                   });
       try (OutputStream out = client.out()) {
-        copy(fromServer, out, Long.MAX_VALUE);
+        Bodies.copy(fromServer, out);
       } catch (IOException | SpaceException e) {
         client.abort();
         throw e;
@@ -75,21 +73,5 @@ final class PortRelay {
         }
       }
     }
-  }
-
-  /// Copies and flushes each piece, up to a number of bytes; says how many there were.
-  static long copy(InputStream from, OutputStream to, long most) throws IOException {
-    byte[] buffer = new byte[BUFFER_BYTES];
-    long sent = 0;
-    while (sent < most) {
-      int n = from.read(buffer, 0, (int) Math.min(buffer.length, most - sent));
-      if (n < 0) {
-        break;
-      }
-      to.write(buffer, 0, n);
-      to.flush();
-      sent += n;
-    }
-    return sent;
   }
 }
