@@ -1,5 +1,11 @@
 package dev.space.cli;
 
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
+import dev.space.wire.EventReader;
+import dev.space.wire.WireRequest;
+import dev.space.wire.WireResponse;
+import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
 import picocli.CommandLine.Command;
@@ -11,7 +17,7 @@ import tools.jackson.databind.JsonNode;
     name = "ops",
     description = "Operations: lifecycle changes and their outcome.",
     footerHeading = "%nExamples:%n",
-    footer = {"  space ops ls --sandbox ID", "  space ops wait ID"})
+    footer = {"  space ops ls --sandbox ID", "  space ops wait ID", "  space ops log ID"})
 final class OpsCommands extends Group {
 
   private final Root root;
@@ -35,6 +41,40 @@ final class OpsCommands extends Group {
           .one(Operations.await(api, operation, progress, root.surroundings().errTerminal()));
     }
     return ExitStatus.OK;
+  }
+
+  @Command(
+      name = "log",
+      description = "Print the log of a template build, and follow it while it is built.")
+  int log(@Parameters(paramLabel = "ID") String id) {
+    Api api = root.api();
+    WireRequest request =
+        api.request("GET", "/v1/operations/" + Api.part(id) + "/log")
+            .header("Accept", "text/event-stream")
+            .silentFor(Api.SILENCE);
+    try (WireResponse response = api.open(request)) {
+      EventReader events = response.events();
+      for (Optional<EventReader.Event> event = events.next();
+          event.isPresent();
+          event = events.next()) {
+        JsonNode data = Json.read(event.get().data());
+        switch (event.get().name()) {
+          case "log" ->
+              root.printer()
+                  .line(root.json() ? Json.compact(data) : Printer.printable(data, "text"));
+          case "error" -> throw Api.problem(data).toException();
+          default -> {
+            // The end, with the operation as "get" shows it, and whatever later versions add.
+          }
+        }
+      }
+      return ExitStatus.OK;
+    } catch (IOException e) {
+      throw Problem.of(ErrorCode.INTERNAL, "The log can't be read to its end")
+          .because(e)
+          .remedy("Ask for it again.")
+          .toException(e);
+    }
   }
 
   @Command(name = "ls", description = "List operations, newest first.")

@@ -54,6 +54,11 @@ final class Printer {
     return at.isContainer() ? Json.compact(at) : at.asString();
   }
 
+  /// The same for a terminal: control characters of others' texts must not reach it.
+  static String printable(JsonNode node, String field) {
+    return printable(text(node, field));
+  }
+
   /// A list.
   void list(List<JsonNode> rows, List<Column> columns) {
     if (format == Format.JSON) {
@@ -99,7 +104,7 @@ final class Printer {
       if (!value.isNull() && !(value.isContainer() && value.isEmpty())) {
         text.append(name)
             .append(" ".repeat(width - name.length() + 2))
-            .append(printable(text(node, name)))
+            .append(printable(node, name))
             .append('\n');
       }
     }
@@ -115,7 +120,6 @@ final class Printer {
     raw(text + "\n");
   }
 
-  /// Control characters of others' texts must not reach the terminal.
   private static String printable(String text) {
     return text.replaceAll("\\p{Cntrl}", "?");
   }

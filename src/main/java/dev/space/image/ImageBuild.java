@@ -241,7 +241,7 @@ final class ImageBuild {
     }
     return Problem.of(ErrorCode.TEMPLATE_BUILD_FAILED, "the template could not be built")
         .because(lastError(made))
-        .remedy("Read the build's log; it has every line of every command.")
+        .remedy("Read every line of every command: 'space ops log ID'; 'space ops ls' has the id.")
         .toException();
   }
 

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.space.cli.LocalService.Done;
+import dev.space.http.EventStream;
+import dev.space.http.Router;
+import dev.space.http.TestServer;
 import java.io.ByteArrayOutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -151,6 +154,32 @@ class CommandLineTest {
     for (String name : List.of("run", "exec", "shell", "attach")) {
       assertThat(space(name, "--help").out()).contains("Exit status:").contains("128+n");
     }
+  }
+
+  @Test
+  void theLogOfABuildIsPrinted() throws Exception {
+    Router routes =
+        Router.builder()
+            .get(
+                "/v1/operations/{id}/log",
+                exchange -> {
+                  EventStream events = exchange.events();
+                  events.send("1", "log", "{\"line\":1,\"text\":\"one \\u001b[2J\"}");
+                  events.send("2", "log", "{\"line\":2,\"text\":\"two\"}");
+                  events.send("", "end", "{\"state\":\"succeeded\"}");
+                })
+            .build();
+    try (var server = new TestServer(routes)) {
+      Done log = space("ops", "log", "o1", "--url", server.url(""));
+      assertThat(log.out()).isEqualTo("one ?[2J\ntwo\n");
+      assertThat(log.status()).isZero();
+    }
+    String id = space("sandbox", "create").out().strip();
+    String other = Json.read(space("ops", "ls", "-o", "json").out()).path(0).path("id").asString();
+    Done none = space("ops", "log", other);
+    assertThat(none.status()).isEqualTo(1);
+    assertThat(none.err()).contains("no template build");
+    assertThat(space("sandbox", "rm", id).status()).isZero();
   }
 
   @Test
