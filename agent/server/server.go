@@ -59,6 +59,7 @@ type Agent struct {
 	generation uint64
 
 	watches  counter
+	named    named
 	shutdown sync.Once
 }
 

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,12 +30,16 @@ const (
 	Rename
 	Chmod
 	Overflow
+	// Reached says that all changes made before a call of Mark were given.
+	Reached
 )
 
-// Event is one change; Name is relative to the watched directory, "" itself.
+// Event is one change; Name is relative to the watched directory, "" itself. Mark is the number of the
+// last call of Mark that a Reached answers.
 type Event struct {
 	Kind Kind
 	Name string
+	Mark uint64
 }
 
 const (
@@ -61,6 +67,9 @@ type Watcher struct {
 	moved   *move
 	out     []Event
 	gone    bool
+
+	asked   atomic.Uint64 // calls of Mark
+	reached uint64
 }
 
 // move is a directory that left its place; where to tells the event that follows, if it stayed in the tree.
@@ -103,6 +112,16 @@ func Open(who account.Account, root string, recursive, allowNetwork bool) (*Watc
 
 // Close ends the watch, and a Next that waits.
 func (w *Watcher) Close() { w.file.Close() }
+
+// Mark makes Next give a Reached with at least this number once it gave every change made before now.
+// Any goroutine may call it.
+func (w *Watcher) Mark() uint64 {
+	n := w.asked.Add(1)
+	// A Next that waits for the kernel is to look again. It counts the calls after it has taken the
+	// deadline back, so none is lost.
+	_ = w.file.SetReadDeadline(time.Unix(1, 0))
+	return n
+}
 
 // cover watches a directory and, when recursive, those below. With tell it reports what is there: it was
 // made before the directory was watched.
@@ -172,15 +191,26 @@ func (w *Watcher) Next() ([]Event, error) {
 		}
 		n := 0
 		var err error
-		if failed := w.raw.Read(func(fd uintptr) bool {
+		asked := w.asked.Load()
+		failed := w.raw.Read(func(fd uintptr) bool {
 			n, err = unix.Read(int(fd), buf)
 			if errors.Is(err, unix.EAGAIN) {
 				clear(w.scanned) // all that the scans could have met in the queue is done
-				return false
+				return asked > w.reached
 			}
 			return !errors.Is(err, unix.EINTR)
-		}); failed != nil {
+		})
+		if errors.Is(failed, os.ErrDeadlineExceeded) {
+			if failed = w.file.SetReadDeadline(time.Time{}); failed == nil {
+				continue
+			}
+		}
+		if failed != nil {
 			return nil, failed
+		}
+		if errors.Is(err, unix.EAGAIN) {
+			w.reached = asked
+			return []Event{{Kind: Reached, Mark: asked}}, nil
 		}
 		if err != nil {
 			return nil, fault.Internal("inotify: %v", err)
@@ -312,10 +342,10 @@ func (w *Watcher) later(err error) error {
 
 // emit leaves out what only repeats the event before it.
 func (w *Watcher) emit(kind Kind, name string) {
-	if n := len(w.out); n > 0 && w.out[n-1] == (Event{kind, name}) {
+	if n := len(w.out); n > 0 && w.out[n-1] == (Event{Kind: kind, Name: name}) {
 		return
 	}
-	w.out = append(w.out, Event{kind, name})
+	w.out = append(w.out, Event{Kind: kind, Name: name})
 }
 
 func (w *Watcher) renameTree(from, to string) {

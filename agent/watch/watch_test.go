@@ -138,3 +138,40 @@ func TestTheRootsRemovalEndsTheWatch(t *testing.T) {
 		t.Fatal("no error")
 	}
 }
+
+func TestAMarkComesAfterAllThatWasBeforeIt(t *testing.T) {
+	dir := t.TempDir()
+	w := arm(t, dir, false)
+	given := make(chan Event)
+	go func() {
+		defer close(given)
+		for {
+			events, err := w.Next()
+			if err != nil {
+				return
+			}
+			for _, e := range events {
+				given <- e
+			}
+		}
+	}()
+	for i := range 500 {
+		name := fmt.Sprint(i)
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		mark, seen := w.Mark(), false
+		for e := range given {
+			seen = seen || e.Kind == Create && e.Name == name
+			if e.Kind == Reached && e.Mark >= mark {
+				break
+			}
+		}
+		if !seen {
+			t.Fatalf("mark %d came before %q, or the watch ended", mark, name)
+		}
+	}
+	w.Close()
+	for range given {
+	}
+}

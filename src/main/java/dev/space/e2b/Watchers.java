@@ -22,8 +22,9 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// Watches that are polled: events queue up between two polls. The Python SDK polls right after a
 /// write has returned and expects its events to be there, while events travel on a stream of their
-/// own: a drain waits until that stream was quiet for a moment, a longer one where the guest is
-/// slow to answer.
+/// own: a drain has the guest put a mark into that stream and waits for it. Guests that were
+/// suspended with an agent from before there were marks are waited for until the stream was quiet
+/// for a moment, a longer one where the guest is slow to answer.
 final class Watchers {
 
   private static final int EVENTS_MAX = 10_000;
@@ -31,6 +32,7 @@ final class Watchers {
   private static final long QUIET_NANOS_MIN = 20_000_000;
   private static final long QUIET_NANOS_MAX = 500_000_000;
   private static final long DRAIN_NANOS_MAX = 2_000_000_000;
+  private static final long MARK_NANOS_MAX = 10_000_000_000L;
 
   private final Map<String, Watcher> watchers = new ConcurrentHashMap<>();
   private final AtomicLong counter = new AtomicLong();
@@ -42,6 +44,8 @@ final class Watchers {
     private final Condition arrived = lock.newCondition();
     private final ArrayDeque<FilesystemEvent> events = new ArrayDeque<>();
     private final CompletableFuture<Void> armed = new CompletableFuture<>();
+    private long mark;
+    private boolean over;
     private Optional<Thread> thread = Optional.empty();
 
     private Watcher(String sandboxId, WatchSpec spec) {
@@ -53,13 +57,43 @@ final class Watchers {
       lock.lock();
       try {
         toE2b(event).filter(_ -> events.size() < EVENTS_MAX).ifPresent(events::add);
+        mark = Math.max(mark, event.mark());
         arrived.signalAll();
       } finally {
         lock.unlock();
       }
     }
 
-    private List<FilesystemEvent> drain(long quietNanos) throws InterruptedException {
+    private void end() {
+      lock.lock();
+      try {
+        over = true;
+        arrived.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private List<FilesystemEvent> drainTo(long wanted) throws InterruptedException {
+      lock.lock();
+      try {
+        long left = MARK_NANOS_MAX;
+        while (mark < wanted && !over && left > 0) {
+          left = arrived.awaitNanos(left);
+        }
+        return take();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private List<FilesystemEvent> take() {
+      List<FilesystemEvent> all = new ArrayList<>(events);
+      events.clear();
+      return all;
+    }
+
+    private List<FilesystemEvent> drainQuiet(long quietNanos) throws InterruptedException {
       lock.lock();
       try {
         long end = System.nanoTime() + DRAIN_NANOS_MAX;
@@ -69,9 +103,7 @@ final class Watchers {
           boolean _ = arrived.await(quietNanos, TimeUnit.NANOSECONDS);
           quiet = events.size() == before;
         }
-        List<FilesystemEvent> all = new ArrayList<>(events);
-        events.clear();
-        return all;
+        return take();
       } finally {
         lock.unlock();
       }
@@ -108,7 +140,7 @@ final class Watchers {
     try (var use = call.sandboxes().use(call.caller(), call.sandbox().id())) {
       use.guest()
           .watch(
-              spec,
+              spec.named(guestName(id)),
               event -> {
                 if (event.kind() == WatchEvent.Kind.ARMED) {
                   watcher.armed.complete(null);
@@ -121,12 +153,35 @@ final class Watchers {
     } finally {
       watcher.armed.cancel(false);
       watchers.remove(id);
+      watcher.end();
     }
   }
 
   List<FilesystemEvent> drain(EnvdCall call, String id) throws InterruptedException {
     Watcher watcher = find(call, id);
-    return watcher.drain(quiet(call, watcher.spec));
+    Optional<Long> mark = mark(call, id);
+    return mark.isPresent()
+        ? watcher.drainTo(mark.get())
+        : watcher.drainQuiet(quiet(call, watcher.spec));
+  }
+
+  private static Optional<Long> mark(EnvdCall call, String id) {
+    try (var use = call.use()) {
+      return Optional.of(use.guest().markWatch(guestName(id)));
+    } catch (SpaceException e) {
+      if (e.code() == ErrorCode.NOT_SUPPORTED) {
+        return Optional.empty();
+      }
+      if (e.code() == ErrorCode.NOT_FOUND) {
+        // The watch has ended; what it reported before is given once more.
+        return Optional.of(0L);
+      }
+      throw e;
+    }
+  }
+
+  private static String guestName(String id) {
+    return "e2b-" + id;
   }
 
   /// How long no event may come before all have: some times what the guest takes for an answer.
@@ -164,7 +219,7 @@ final class Watchers {
           case REMOVE -> Optional.of(EventType.EVENT_TYPE_REMOVE);
           case RENAME -> Optional.of(EventType.EVENT_TYPE_RENAME);
           case CHMOD -> Optional.of(EventType.EVENT_TYPE_CHMOD);
-          case ARMED, OVERFLOW -> Optional.empty();
+          case ARMED, OVERFLOW, MARK -> Optional.empty();
         };
     return type.map(
         t -> {

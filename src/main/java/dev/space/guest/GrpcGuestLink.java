@@ -18,6 +18,7 @@ import dev.space.guest.proto.HelloRequest;
 import dev.space.guest.proto.ListDirRequest;
 import dev.space.guest.proto.ListProcessesRequest;
 import dev.space.guest.proto.MakeDirRequest;
+import dev.space.guest.proto.MarkWatchRequest;
 import dev.space.guest.proto.MoveRequest;
 import dev.space.guest.proto.OutputRequest;
 import dev.space.guest.proto.ReadFileReply;
@@ -371,12 +372,21 @@ final class GrpcGuestLink implements GuestLink {
             .setRecursive(spec.recursive())
             .setEntries(spec.entries())
             .setAllowNetworkMounts(spec.allowNetworkMounts())
+            .setId(spec.id().orElse(""))
             .build();
     try (var call = calls.open(AgentGrpc.getWatchMethod(), request)) {
       for (var event = call.next(); event != null; event = call.next()) {
         sink.accept(Messages.watch(event));
       }
     }
+  }
+
+  @Override
+  public long markWatch(String id) {
+    return calls
+        .unary(
+            AgentGrpc.getMarkWatchMethod(), MarkWatchRequest.newBuilder().setId(id).build(), QUICK)
+        .getMark();
   }
 
   @Override

@@ -47,6 +47,7 @@ final class GuestErrors {
           Map.entry("network_mount", ErrorCode.NOT_SUPPORTED),
           Map.entry("too_many_watches", ErrorCode.TOO_MANY_REQUESTS),
           Map.entry("watch_root_gone", ErrorCode.FILE_NOT_FOUND),
+          Map.entry("watch_not_found", ErrorCode.NOT_FOUND),
           Map.entry("port_closed", ErrorCode.PORT_CLOSED),
           Map.entry("broken_archive", ErrorCode.INVALID_REQUEST),
           Map.entry("cancelled", ErrorCode.CANCELLED),

@@ -176,6 +176,7 @@ final class Messages {
           case RENAME -> WatchEvent.Kind.RENAME;
           case CHMOD -> WatchEvent.Kind.CHMOD;
           case OVERFLOW -> WatchEvent.Kind.OVERFLOW;
+          case MARK -> WatchEvent.Kind.MARK;
           case UNRECOGNIZED ->
               throw GuestErrors.broken("watch event of no known kind").toException();
         };
@@ -183,7 +184,8 @@ final class Messages {
         kind,
         e.getName(),
         e.hasEntry() ? Optional.of(entry(e.getEntry())) : Optional.empty(),
-        e.getUnixMillis());
+        e.getUnixMillis(),
+        e.getMark());
   }
 
   static GuestStats stats(StatsReply s) {

@@ -97,12 +97,37 @@ public interface Guest {
   /// Gives every change to the sink until the calling thread is interrupted; `ARMED` comes first.
   void watch(WatchSpec spec, WatchSink sink);
 
+  /// Has an open watch say when it has reported every change made before this call: its sink gets
+  /// them, and then a `MARK` of at least the number this gives.
+  ///
+  /// @param id of the watch's spec
+  /// @throws dev.space.core.error.SpaceException NOT_SUPPORTED by an agent of an older version,
+  ///   NOT_FOUND when no such watch is open
+  long markWatch(String id);
+
+  /// @param id names the watch for [#markWatch]; a later watch takes the name of an earlier one
   record WatchSpec(
       String path,
       Optional<String> user,
       boolean recursive,
       boolean entries,
-      boolean allowNetworkMounts) {}
+      boolean allowNetworkMounts,
+      Optional<String> id) {
+
+    /// A watch that is never asked for a mark.
+    public WatchSpec(
+        String path,
+        Optional<String> user,
+        boolean recursive,
+        boolean entries,
+        boolean allowNetworkMounts) {
+      this(path, user, recursive, entries, allowNetworkMounts, Optional.empty());
+    }
+
+    public WatchSpec named(String name) {
+      return new WatchSpec(path, user, recursive, entries, allowNetworkMounts, Optional.of(name));
+    }
+  }
 
   @FunctionalInterface
   interface WatchSink {

@@ -6,7 +6,14 @@ import java.util.Optional;
 ///
 /// @param name relative to the watched directory; empty for `ARMED` and `OVERFLOW`
 /// @param entry the file after the change, when asked for and still there
-public record WatchEvent(Kind kind, String name, Optional<FileEntry> entry, long atMillis) {
+/// @param mark of a `MARK`: the number that [Guest#markWatch] gave, or a later one
+public record WatchEvent(
+    Kind kind, String name, Optional<FileEntry> entry, long atMillis, long mark) {
+
+  /// Any event but a mark.
+  public WatchEvent(Kind kind, String name, Optional<FileEntry> entry, long atMillis) {
+    this(kind, name, entry, atMillis, 0);
+  }
 
   public enum Kind {
     /// The watch is set: every later change is reported.
@@ -18,6 +25,8 @@ public record WatchEvent(Kind kind, String name, Optional<FileEntry> entry, long
     RENAME,
     CHMOD,
     /// Events were lost: list again.
-    OVERFLOW
+    OVERFLOW,
+    /// Every change made before a call of [Guest#markWatch] was reported.
+    MARK
   }
 }

@@ -12,10 +12,10 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /// Disks of simulated VMs: sparse files of the right size, of which the first bytes alone mean
-/// anything.
+/// anything: a number, the length of what the guest has synced, and that.
 public final class SimulatedDisks implements WritableDisks {
 
-  private static final int HEAD_BYTES = Long.BYTES;
+  static final int HEAD_BYTES = Long.BYTES + Integer.BYTES;
 
   @Override
   public void makePristine(Path target, int mib) {
@@ -29,6 +29,11 @@ public final class SimulatedDisks implements WritableDisks {
     try (FileChannel from = FileChannel.open(source)) {
       size = from.size();
       from.read(head, 0);
+      int synced = head.getInt(Long.BYTES);
+      if (synced > 0) {
+        head = ByteBuffer.allocate(HEAD_BYTES + synced);
+        from.read(head, 0);
+      }
     } catch (IOException e) {
       throw failure("Reading the disk " + source + " failed", e);
     }

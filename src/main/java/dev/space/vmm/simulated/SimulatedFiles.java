@@ -56,6 +56,14 @@ final class SimulatedFiles {
     saved.forEach(this::put);
   }
 
+  /// Starts with these files instead of those of a new disk.
+  synchronized void replace(SortedMap<String, SavedFile> saved, long inode) {
+    files.clear();
+    bytes = 0;
+    nextInode = inode;
+    saved.forEach(this::put);
+  }
+
   synchronized SortedMap<String, SavedFile> save() {
     return new TreeMap<>(files);
   }

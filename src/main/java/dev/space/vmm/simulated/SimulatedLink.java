@@ -14,11 +14,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// A link to a simulated guest: direct calls, which fail once it is closed or the VM is gone.
 final class SimulatedLink implements GuestLink {
@@ -28,6 +31,8 @@ final class SimulatedLink implements GuestLink {
   private final SimulatedVm vm;
   private final SimulatedGuest guest;
   private final CompletableFuture<Void> closed = new CompletableFuture<>();
+  private final Map<String, BlockingQueue<WatchEvent>> named = new ConcurrentHashMap<>();
+  private final AtomicLong marks = new AtomicLong();
   private volatile long generation;
 
   SimulatedLink(SimulatedVm vm, SimulatedGuest guest) {
@@ -226,6 +231,7 @@ final class SimulatedLink implements GuestLink {
           }
         };
     run(() -> guest.files().watch(watcher));
+    spec.id().ifPresent(id -> named.put(id, events));
     CompletableFuture<Void> ended = closed.thenRun(() -> {});
     try {
       sink.accept(new WatchEvent(WatchEvent.Kind.ARMED, "", Optional.empty(), guest.clockMillis()));
@@ -242,7 +248,25 @@ final class SimulatedLink implements GuestLink {
       throw Problem.of(ErrorCode.CANCELLED, "The watch was cancelled").toException(e);
     } finally {
       guest.files().unwatch(watcher);
+      spec.id().ifPresent(id -> named.remove(id, events));
     }
+  }
+
+  @Override
+  public long markWatch(String id) {
+    check();
+    BlockingQueue<WatchEvent> events = named.get(id);
+    if (events == null) {
+      throw Problem.of(ErrorCode.NOT_FOUND, "No watch '" + id + "' is open").toException();
+    }
+    long mark = marks.incrementAndGet();
+    var event =
+        new WatchEvent(WatchEvent.Kind.MARK, "", Optional.empty(), guest.clockMillis(), mark);
+    if (!events.offer(event)) {
+      events.clear();
+      events.add(event);
+    }
+    return mark;
   }
 
   @Override
@@ -277,7 +301,12 @@ final class SimulatedLink implements GuestLink {
 
   @Override
   public void sync() {
-    check();
+    guest.inside(
+        this,
+        () -> {
+          vm.write(new SimulatedVm.Synced(guest.files().save(), guest.files().nextInode()));
+          return true;
+        });
   }
 
   @Override

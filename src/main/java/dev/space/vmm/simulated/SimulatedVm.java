@@ -2,6 +2,7 @@ package dev.space.vmm.simulated;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
 import dev.space.core.vm.MemoryImage;
 import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmExit;
@@ -15,11 +16,13 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /// A simulated VM process. The guest's files are in its memory; on its disk is one number, which
-/// changes whenever the guest starts to run, and which a state remembers.
+/// changes whenever the guest starts to run, and which a state remembers, and the files as they
+/// were when the guest last synced, with which it boots.
 final class SimulatedVm implements Vm {
 
   /// What a guest without files is said to take.
@@ -30,6 +33,9 @@ final class SimulatedVm implements Vm {
   /// @param memory fingerprint of the memory it belongs to
   /// @param disk the number on the disk it belongs to
   record State(String format, String shape, String memory, long disk) {}
+
+  /// What a guest has synced.
+  record Synced(SortedMap<String, GuestImage.SavedFile> files, long nextInode) {}
 
   /// Makes a VM once it has an identity.
   @FunctionalInterface
@@ -65,7 +71,9 @@ final class SimulatedVm implements Vm {
   }
 
   static SimulatedVm boot(SimulatedHost host, VmSpec spec, VmIdentity identity) {
-    return new SimulatedVm(host, spec, identity, Optional.empty(), Optional.empty(), 0);
+    SimulatedVm vm = new SimulatedVm(host, spec, identity, Optional.empty(), Optional.empty(), 0);
+    vm.synced().ifPresent(disk -> vm.guest.files().replace(disk.files(), disk.nextInode()));
+    return vm;
   }
 
   static SimulatedVm restore(
@@ -217,6 +225,37 @@ final class SimulatedVm implements Vm {
     }
   }
 
+  /// Writes what the guest has synced.
+  void write(Synced files) {
+    byte[] bytes = GuestImage.write(files);
+    ByteBuffer buffer = ByteBuffer.allocate(Integer.BYTES + bytes.length);
+    try (FileChannel channel = FileChannel.open(spec.disk(), StandardOpenOption.WRITE)) {
+      channel.write(buffer.putInt(bytes.length).put(bytes).flip(), Long.BYTES);
+    } catch (IOException e) {
+      throw unusable(e);
+    }
+  }
+
+  private Optional<Synced> synced() {
+    try (FileChannel channel = FileChannel.open(spec.disk(), StandardOpenOption.READ)) {
+      ByteBuffer head = ByteBuffer.allocate(SimulatedDisks.HEAD_BYTES);
+      if (channel.read(head, 0) < head.capacity() || head.getInt(Long.BYTES) == 0) {
+        return Optional.empty();
+      }
+      ByteBuffer bytes = ByteBuffer.allocate(head.getInt(Long.BYTES));
+      channel.read(bytes, SimulatedDisks.HEAD_BYTES);
+      return Optional.of(GuestImage.parse(bytes.array(), Synced.class));
+    } catch (IOException e) {
+      throw unusable(e);
+    }
+  }
+
+  private SpaceException unusable(IOException e) {
+    return Problem.of(ErrorCode.VMM_FAILED, "The disk " + spec.disk() + " can't be used")
+        .because(e.toString())
+        .toException(e);
+  }
+
   /// Reads the number on the disk, or writes it.
   private long disk(Optional<Long> number) {
     ByteBuffer buffer = ByteBuffer.allocate(Long.BYTES);
@@ -228,9 +267,7 @@ final class SimulatedVm implements Vm {
       }
       return channel.read(buffer, 0) < Long.BYTES ? 0 : buffer.getLong(0);
     } catch (IOException e) {
-      throw Problem.of(ErrorCode.VMM_FAILED, "The disk " + spec.disk() + " can't be used")
-          .because(e.toString())
-          .toException(e);
+      throw unusable(e);
     }
   }
 }

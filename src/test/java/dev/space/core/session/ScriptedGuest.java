@@ -278,6 +278,11 @@ public final class ScriptedGuest implements Guest {
     throw notHere();
   }
 
+  @Override
+  public long markWatch(String id) {
+    throw notHere();
+  }
+
   /// Ports of this guest are those of the machine that runs the test.
   @Override
   public Tunnel connect(int port) {
