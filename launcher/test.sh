@@ -19,6 +19,30 @@ count_java() {
   printf '%d %d' "$passed" "$failed"
 }
 
+# Names every test that was not run, and why.
+tell_skipped() {
+  local report
+  for report in "$root"/target/surefire-reports/TEST-*.xml; do
+    [[ -f $report ]] || continue
+    awk '
+      match($0, /<testcase [^>]*/) {
+        split(substr($0, RSTART, RLENGTH), part, "\"")
+        test = ""
+        for (i = 1; i in part; i += 2) {
+          if (part[i] ~ / classname=$/) class = part[i + 1]
+          if (part[i] ~ / name=$/) test = part[i + 1]
+        }
+      }
+      match($0, /<skipped[^>]*message="[^"]*/) {
+        why = substr($0, RSTART, RLENGTH)
+        sub(/.*message="/, "", why)
+        sub(/^Assumption failed: /, "", why)
+        gsub(/&quot;/, "\"", why); gsub(/&lt;/, "<", why); gsub(/&gt;/, ">", why); gsub(/&#10;.*/, "", why); gsub(/&amp;/, "\\&", why)
+        printf "not run: %s%s: %s\n", class, (test == "" ? "" : "." test), why
+      }' "$report"
+  done
+}
+
 # Prints "passed failed" from go test's JSON in $1; a package that doesn't compile counts as one failure.
 count_go() {
   local passed failed
@@ -83,6 +107,7 @@ run_tests() {
   passed=$((passed + more_passed))
   failed=$((failed + more_failed))
   if ((passed == 0 || failed > 0)); then status=1; fi
+  tell_skipped
   printf 'Took %d s. Whole output: %s\n' "$((SECONDS - started))" "$state/log/test.log"
   if ((status != 0 && failed == 0)); then
     # Something beside a test failed (formatting, a static check, the build): it counts.

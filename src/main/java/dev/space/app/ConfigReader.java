@@ -2,6 +2,7 @@ package dev.space.app;
 
 import dev.space.app.SpaceConfig.Boot;
 import dev.space.app.SpaceConfig.E2b;
+import dev.space.app.SpaceConfig.E2bTls;
 import dev.space.app.SpaceConfig.Limits;
 import dev.space.app.SpaceConfig.OnStop;
 import dev.space.app.SpaceConfig.Qemu;
@@ -48,6 +49,9 @@ public final class ConfigReader {
           "port_domain",
           "e2b.listen",
           "e2b.domain",
+          "e2b.tls_listen",
+          "e2b.tls_certificate",
+          "e2b.tls_key",
           "vmm",
           "qemu.binary",
           "qemu.accelerator",
@@ -177,7 +181,7 @@ public final class ConfigReader {
         address("data_listen", "127.0.0.1:8701"),
         text("data_url"),
         text("port_domain"),
-        new E2b(optionalAddress("e2b.listen", "127.0.0.1:8702"), text("e2b.domain")),
+        e2b(dataDir),
         choice("vmm", VmmChoice.class, VmmChoice.AUTO),
         new Qemu(
             text("qemu.binary").orElse("qemu-system-x86_64"),
@@ -197,6 +201,30 @@ public final class ConfigReader {
             (int) number("sessions.token_seconds", 3600, 10, 30 * 86_400)),
         List.copyOf(warm),
         choice("on_stop", OnStop.class, OnStop.KEEP));
+  }
+
+  private E2b e2b(Path dataDir) {
+    Optional<String> domain = text("e2b.domain");
+    Optional<E2bTls> tls =
+        text("e2b.tls_listen").map(_ -> tls(dataDir, domain.map(Certificates::name)));
+    return new E2b(optionalAddress("e2b.listen", "127.0.0.1:8702"), domain, tls);
+  }
+
+  private E2bTls tls(Path dataDir, Optional<String> domain) {
+    Optional<Path> certificate = text("e2b.tls_certificate").map(Path::of);
+    Optional<Path> key = text("e2b.tls_key").map(Path::of);
+    if (certificate.isPresent() != key.isPresent()) {
+      throw bad(
+          certificate.isPresent() ? "e2b.tls_certificate" : "e2b.tls_key",
+          "e2b.tls_certificate and e2b.tls_key go together");
+    }
+    if (certificate.isEmpty() && domain.isEmpty()) {
+      throw bad("e2b.tls_listen", "it needs e2b.domain, or e2b.tls_certificate and e2b.tls_key");
+    }
+    return new E2bTls(
+        address("e2b.tls_listen", "127.0.0.1:8443"),
+        certificate.orElseGet(() -> Certificates.certificate(dataDir, domain.orElseThrow())),
+        key.orElseGet(() -> Certificates.key(dataDir, domain.orElseThrow())));
   }
 
   private String accelerator() {

@@ -14,6 +14,7 @@ import dev.space.http.HttpListener;
 import dev.space.http.HttpServer;
 import dev.space.http.RequestIds;
 import dev.space.http.ServerLimits;
+import dev.space.http.Tls;
 import dev.space.http.jetty.JettyServer;
 import dev.space.node.log.KeyFile;
 import java.io.IOException;
@@ -47,6 +48,7 @@ public final class Daemon implements AutoCloseable {
   private final String controlUrl;
   private final String dataUrl;
   private final Optional<String> e2bUrl;
+  private final Optional<String> e2bTlsUrl;
   private final boolean keyIsNew;
   private volatile boolean ready;
 
@@ -77,8 +79,13 @@ public final class Daemon implements AutoCloseable {
       this.controlUrl = url(server.address(CONTROL));
       this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
       this.e2bUrl = config.e2b().listen().map(_ -> url(server.address(E2b.LISTENER)));
+      this.e2bTlsUrl =
+          config
+              .e2b()
+              .tls()
+              .map(_ -> url(server.address(E2b.TLS_LISTENER)).replaceFirst("^http", "https"));
       if (announced) {
-        push(DaemonFile.write(directory.path(), controlUrl, dataUrl, e2bUrl));
+        push(DaemonFile.write(directory.path(), controlUrl, dataUrl, e2bUrl, e2bTlsUrl));
       }
       services.fillPools();
       ready = true;
@@ -138,11 +145,17 @@ public final class Daemon implements AutoCloseable {
     List<HttpListener> listeners = new ArrayList<>();
     listeners.add(new HttpListener(CONTROL, config.listen(), api));
     listeners.add(new HttpListener(DATA, config.dataListen(), data.handler()));
-    config
-        .e2b()
-        .listen()
-        .ifPresent(
-            address -> listeners.add(e2b(config, services, data, clock, random).listener(address)));
+    if (config.e2b().listen().isPresent() || config.e2b().tls().isPresent()) {
+      E2b e2b = e2b(config, services, data, clock, random);
+      config.e2b().listen().ifPresent(address -> listeners.add(e2b.listener(address)));
+      config
+          .e2b()
+          .tls()
+          .ifPresent(
+              tls ->
+                  listeners.add(
+                      e2b.secureListener(tls.listen(), new Tls(tls.certificate(), tls.key()))));
+    }
     HttpServer server =
         JettyServer.start(listeners, ServerLimits.DEFAULT, new RequestIds(random), metrics);
     dataPort.set(server.address(DATA).getPort());
@@ -203,6 +216,11 @@ public final class Daemon implements AutoCloseable {
     return e2bUrl;
   }
 
+  /// Where they are served with TLS.
+  public Optional<String> e2bTlsUrl() {
+    return e2bTlsUrl;
+  }
+
   /// Whether this start made the bootstrap key, which is then in `api-key` of the data directory.
   public boolean keyIsNew() {
     return keyIsNew;
@@ -238,14 +256,19 @@ public final class Daemon implements AutoCloseable {
   private record DaemonFile(Path path) implements AutoCloseable {
 
     static DaemonFile write(
-        Path dataDir, String controlUrl, String dataUrl, Optional<String> e2bUrl) {
+        Path dataDir,
+        String controlUrl,
+        String dataUrl,
+        Optional<String> e2bUrl,
+        Optional<String> e2bTlsUrl) {
       Path path = dataDir.resolve("daemon.json");
       String json =
-          "{\"control_url\":\"%s\",\"data_url\":\"%s\",%s\"pid\":%d}\n"
+          "{\"control_url\":\"%s\",\"data_url\":\"%s\",%s%s\"pid\":%d}\n"
               .formatted(
                   controlUrl,
                   dataUrl,
                   e2bUrl.map("\"e2b_url\":\"%s\","::formatted).orElse(""),
+                  e2bTlsUrl.map("\"e2b_tls_url\":\"%s\","::formatted).orElse(""),
                   ProcessHandle.current().pid());
       try {
         Path part = dataDir.resolve("daemon.json.partial");

@@ -35,10 +35,16 @@ public record SpaceConfig(
 
   /// @param listen where E2B's SDKs are served; empty means nowhere
   /// @param domain what their `getHost` puts behind `{port}-{id}.`, a port included
-  public record E2b(Optional<InetSocketAddress> listen, Optional<String> domain) {
+  /// @param tls where they are served with TLS; empty means nowhere
+  public record E2b(
+      Optional<InetSocketAddress> listen, Optional<String> domain, Optional<E2bTls> tls) {
 
-    public static final E2b OFF = new E2b(Optional.empty(), Optional.empty());
+    public static final E2b OFF = new E2b(Optional.empty(), Optional.empty(), Optional.empty());
   }
+
+  /// @param certificate PEM, with those between it and its authority
+  /// @param key PEM, PKCS #8 without a password
+  public record E2bTls(InetSocketAddress listen, Path certificate, Path key) {}
 
   /// `auto` starts a real guest to find out what works here.
   public enum VmmChoice {

@@ -1,5 +1,6 @@
 package dev.space.cli;
 
+import dev.space.app.Certificates;
 import dev.space.app.SpaceConfig;
 import dev.space.core.error.Problem;
 import dev.space.host.Prerequisite;
@@ -18,6 +19,10 @@ interface Assembly {
 
   /// Prepares the machine. Nothing is done twice, and an interrupted preparation goes on.
   void prepare(SpaceConfig config, Consumer<String> progress);
+
+  /// Makes a wildcard certificate below the service's own authority, which is made when there is
+  /// none.
+  Certificates.Made certify(SpaceConfig config, String domain);
 
   /// Starts the service.
   ///

@@ -1,5 +1,6 @@
 package dev.space.cli;
 
+import dev.space.app.Certificates;
 import dev.space.app.Daemon;
 import dev.space.app.Machine;
 import dev.space.app.SpaceConfig;
@@ -7,6 +8,7 @@ import dev.space.app.SpaceConfig.VmmChoice;
 import dev.space.core.error.Problem;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.host.Prerequisite;
+import java.security.SecureRandom;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -56,6 +58,11 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
           };
       OnExit.unwinding(() -> machine.setUp(log));
     }
+  }
+
+  @Override
+  public Certificates.Made certify(SpaceConfig config, String domain) {
+    return new Certificates(config.dataDir(), surroundings.env(), new SecureRandom()).make(domain);
   }
 
   @Override

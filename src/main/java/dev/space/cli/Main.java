@@ -73,6 +73,7 @@ public final class Main {
         new PortForwardCommand(root),
         new OpsCommands(root),
         new TemplateCommands(root),
+        new E2bCommands(root),
         new SnapshotCommands(root),
         new EventsCommand(root),
         new PruneCommand(root),

@@ -13,6 +13,7 @@ import dev.space.http.Exchange;
 import dev.space.http.Handler;
 import dev.space.http.HttpListener;
 import dev.space.http.Router;
+import dev.space.http.Tls;
 import java.net.InetSocketAddress;
 import java.time.InstantSource;
 import java.util.ArrayList;
@@ -29,6 +30,9 @@ public final class E2b {
 
   /// The listener's name.
   public static final String LISTENER = "e2b";
+
+  /// The name of the one with TLS.
+  public static final String TLS_LISTENER = "e2b_tls";
 
   private final Services services;
   private final EnvdAccess access;
@@ -95,7 +99,12 @@ public final class E2b {
 
   /// The listener; its errors look as E2B's do.
   public HttpListener listener(InetSocketAddress address) {
-    return new HttpListener(LISTENER, address, handler, E2bError.RENDERER);
+    return new HttpListener(LISTENER, address, handler, E2bError.RENDERER, Optional.empty());
+  }
+
+  /// The same with TLS, for `https://{port}-{id}.{domain}`.
+  public HttpListener secureListener(InetSocketAddress address, Tls tls) {
+    return new HttpListener(TLS_LISTENER, address, handler, E2bError.RENDERER, Optional.of(tls));
   }
 
   /// All calls it answers, as `METHOD /path`: those of the control plane, and those that are meant

@@ -3,7 +3,8 @@ package dev.space.http;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 
-/// A running HTTP server with one or more listeners. HTTP/1.0, HTTP/1.1 and HTTP/2 in clear text.
+/// A running HTTP server with one or more listeners. HTTP/1.0, HTTP/1.1 and HTTP/2, in clear text
+/// or with TLS.
 public interface HttpServer extends AutoCloseable {
 
   /// How long [#close] waits for requests to end.

@@ -9,10 +9,12 @@ import dev.space.host.Processes;
 import dev.space.host.Processes.Finished;
 import dev.space.image.TestImages;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -35,6 +37,7 @@ class SdkTest {
 
   private static final Path ROOT = Path.of("").toAbsolutePath();
   private static final Path SDKS = ROOT.resolve("target/e2b-sdks");
+  private static final String DOMAIN = "e2b.test";
   private static final Duration INSTALL = Duration.ofMinutes(3);
   private static final Duration RUN = Duration.ofMinutes(5);
 
@@ -42,13 +45,15 @@ class SdkTest {
   private static final List<String> PREPARED = List.of("boot", "kernel", "templates");
 
   private static Path data = Path.of("");
+  private static Path authority = Path.of("");
   private static Optional<Daemon> daemon = Optional.empty();
+  private static Optional<LoopbackProxy> names = Optional.empty();
 
   @BeforeAll
   static void start() throws IOException {
     assumeTrue(
         runs("python3", "-m", "venv", "--help") && runs("npm", "--version"),
-        "python3 with venv and npm are needed");
+        "Python with venv, or npm, is not there: apt-get install python3-venv npm");
     TestImages.boot();
     TestImages.root();
     data = Files.createTempDirectory("space-e2b-");
@@ -61,12 +66,21 @@ class SdkTest {
     flags.put("data_listen", "127.0.0.1:0");
     flags.put("e2b.listen", "127.0.0.1:0");
     flags.put("boot.agent", TestImages.agent().toString());
+    flags.put("e2b.domain", DOMAIN);
+    flags.put("e2b.tls_listen", "127.0.0.1:0");
+    authority =
+        new Certificates(data, System.getenv(), new SecureRandom()).make(DOMAIN).authority();
     SpaceConfig config = ConfigReader.read(Optional.empty(), Map.of(), flags, ROOT);
     daemon = Optional.of(Daemon.start(config, ROOT, System.getenv(), false));
+    URI secure = URI.create(daemon.flatMap(Daemon::e2bTlsUrl).orElseThrow());
+    names = Optional.of(new LoopbackProxy(secure.getPort()));
   }
 
   @AfterAll
   static void stop() throws IOException {
+    if (names.isPresent()) {
+      names.get().close();
+    }
     daemon.ifPresent(Daemon::close);
     if (!data.toString().isEmpty()) {
       try (Stream<Path> all = Files.walk(data)) {
@@ -95,23 +109,51 @@ class SdkTest {
       must("python3", "-m", "venv", venv.toString());
     }
     must(python.toString(), "-m", "pip", "install", "--quiet", "--upgrade", requirement);
-    return run(Map.of(), python.toString(), "e2b-tests/python/suite.py");
+    Finished clear = run(toUrls(), python.toString(), "e2b-tests/python/suite.py");
+    return clear.ok() ? run(toDomain(), python.toString(), "e2b-tests/python/tls.py") : clear;
   }
 
   private static Finished javascript(String requirement) {
     Path folder = SDKS.resolve("javascript-" + requirement.replace('@', '-'));
     must("npm", "install", "--silent", "--no-save", "--prefix", folder.toString(), requirement);
-    return run(
-        Map.of("SDK", folder.resolve("node_modules/e2b").toString()),
-        "node",
-        "e2b-tests/javascript/suite.mjs");
+    Map<String, String> sdk = Map.of("SDK", folder.resolve("node_modules/e2b").toString());
+    Finished clear = run(with(sdk, toUrls()), node(), "e2b-tests/javascript/suite.mjs");
+    return clear.ok() ? run(with(sdk, toDomain()), node(), "e2b-tests/javascript/tls.mjs") : clear;
+  }
+
+  private static Map<String, String> with(Map<String, String> one, Map<String, String> more) {
+    Map<String, String> all = new HashMap<>(one);
+    all.putAll(more);
+    return all;
+  }
+
+  /// One address for everything, in clear text.
+  private static Map<String, String> toUrls() {
+    String url = daemon.flatMap(Daemon::e2bUrl).orElseThrow();
+    return Map.of("E2B_API_URL", url, "E2B_SANDBOX_URL", url);
+  }
+
+  /// Nothing but a domain, over TLS.
+  private static Map<String, String> toDomain() {
+    return Map.of(
+        "E2B_DOMAIN", DOMAIN,
+        "PROXY", names.orElseThrow().url(),
+        "SSL_CERT_FILE", authority.toString(),
+        "NODE_EXTRA_CA_CERTS", authority.toString());
+  }
+
+  /// The machine's Node, unless it is older than the SDK wants.
+  private static String node() {
+    if (runs("node", "-e", "process.exit(Number(process.versions.node.split('.')[0]) < 20)")) {
+      return "node";
+    }
+    Path folder = SDKS.resolve("node");
+    must("npm", "install", "--silent", "--no-save", "--prefix", folder.toString(), "node@22");
+    return folder.resolve("node_modules/node/bin/node").toString();
   }
 
   private static Finished run(Map<String, String> more, String... argv) {
     Map<String, String> env = new HashMap<>(more);
-    String url = daemon.flatMap(Daemon::e2bUrl).orElseThrow();
-    env.put("E2B_API_URL", url);
-    env.put("E2B_SANDBOX_URL", url);
     try {
       env.put("E2B_API_KEY", Files.readString(data.resolve("api-key")).strip());
     } catch (IOException e) {

@@ -9,6 +9,7 @@ import dev.space.http.LiveStreams;
 import dev.space.http.RequestIds;
 import dev.space.http.RequestObserver;
 import dev.space.http.ServerLimits;
+import dev.space.http.Tls;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetSocketAddress;
@@ -18,13 +19,21 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
+import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
 import org.eclipse.jetty.http.UriCompliance;
+import org.eclipse.jetty.http2.HTTP2Cipher;
+import org.eclipse.jetty.http2.server.AbstractHTTP2ServerConnectionFactory;
 import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
+import org.eclipse.jetty.http2.server.HTTP2ServerConnectionFactory;
+import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Connector;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.SecureRequestCustomizer;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.SslConnectionFactory;
+import org.eclipse.jetty.util.ssl.SslContextFactory;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.eclipse.jetty.websocket.server.ServerWebSocketContainer;
 import org.slf4j.Logger;
@@ -121,12 +130,13 @@ public final class JettyServer implements HttpServer {
     // them on as they are.
     config.setUriCompliance(UriCompliance.from(EnumSet.allOf(UriCompliance.Violation.class)));
     var http2 = new HTTP2CServerConnectionFactory(config);
-    http2.setMaxConcurrentStreams(limits.streamsPerConnectionMax());
-    http2.setInitialStreamRecvWindow(HTTP2_WINDOW_BYTES);
-    http2.setInitialSessionRecvWindow(2 * HTTP2_WINDOW_BYTES);
+    limit(http2, limits);
     var connector =
-        new ServerConnector(
-            server, 0, SELECTORS_PER_LISTENER, new HttpConnectionFactory(config), http2);
+        listener.tls().isPresent()
+            ? new ServerConnector(
+                server, 0, SELECTORS_PER_LISTENER, secure(config, limits, listener.tls().get()))
+            : new ServerConnector(
+                server, 0, SELECTORS_PER_LISTENER, new HttpConnectionFactory(config), http2);
     connector.setName(listener.name());
     connector.setHost(listener.address().getAddress().getHostAddress());
     connector.setPort(listener.address().getPort());
@@ -134,6 +144,31 @@ public final class JettyServer implements HttpServer {
     connector.setAcceptQueueSize(ACCEPT_QUEUE);
     connector.setAcceptedTcpNoDelay(true);
     return connector;
+  }
+
+  private static void limit(AbstractHTTP2ServerConnectionFactory http2, ServerLimits limits) {
+    http2.setMaxConcurrentStreams(limits.streamsPerConnectionMax());
+    http2.setInitialStreamRecvWindow(HTTP2_WINDOW_BYTES);
+    http2.setInitialSessionRecvWindow(2 * HTTP2_WINDOW_BYTES);
+  }
+
+  /// TLS, and in it what the client chooses. A name that the certificate isn't for is the client's
+  /// to refuse: who comes by address alone is answered too.
+  private static ConnectionFactory[] secure(HttpConfiguration base, ServerLimits limits, Tls tls) {
+    var config = new HttpConfiguration(base);
+    config.addCustomizer(new SecureRequestCustomizer(false));
+    var context = new SslContextFactory.Server();
+    context.setKeyStore(PemIdentity.load(tls));
+    context.setKeyStorePassword(PemIdentity.PASSWORD);
+    context.setCipherComparator(HTTP2Cipher.COMPARATOR);
+    var http1 = new HttpConnectionFactory(config);
+    var http2 = new HTTP2ServerConnectionFactory(config);
+    limit(http2, limits);
+    var alpn = new ALPNServerConnectionFactory();
+    alpn.setDefaultProtocol(http1.getProtocol());
+    return new ConnectionFactory[] {
+      new SslConnectionFactory(context, alpn.getProtocol()), alpn, http2, http1
+    };
   }
 
   private static void open(Map<String, ServerConnector> connectors, HttpListener listener) {
