@@ -62,12 +62,21 @@ func AddEntropy(entropy []byte) error {
 
 // Renew gives the guest a new host name, machine id and boot id. Call it after AddEntropy.
 func Renew(hostname string) error {
-	if hostname != "" {
-		if err := unix.Sethostname([]byte(hostname)); err != nil {
-			return fmt.Errorf("set the host name: %w", err)
-		}
+	if err := SetHostname(hostname); err != nil {
+		return err
 	}
 	return errors.Join(renewMachineID("/etc/machine-id"), renewBootID())
+}
+
+// SetHostname gives the guest a name; "" leaves the one it has.
+func SetHostname(hostname string) error {
+	if hostname == "" {
+		return nil
+	}
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return fmt.Errorf("set the host name: %w", err)
+	}
+	return nil
 }
 
 func renewMachineID(file string) error {

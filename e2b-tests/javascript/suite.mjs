@@ -281,6 +281,19 @@ const checks = {
     await again.commands.kill(handle.pid)
   },
 
+  async pauseOfTheDiskAlone() {
+    const boot = 'cat /proc/sys/kernel/random/boot_id'
+    const box = await Sandbox.create({ timeoutMs: 300_000, metadata: { run } })
+    await box.files.write('kept', 'kept')
+    const first = (await box.commands.run(boot)).stdout
+    await box.pause({ keepMemory: false })
+    assert.equal(await box.isRunning(), false)
+    const again = await box.connect({ timeoutMs: 300_000 })
+    assert.equal(await again.files.read('kept'), 'kept')
+    assert.notEqual((await again.commands.run(boot)).stdout, first)
+    await again.kill()
+  },
+
   async snapshots(s) {
     await s.files.write('state', 'before')
     const snapshot = await s.createSnapshot()

@@ -1,6 +1,7 @@
 """The asynchronous SDK; pauses, copies and ends."""
 
 import asyncio
+import datetime
 import os
 import threading
 import urllib.error
@@ -64,6 +65,51 @@ def pause(s):
 
 
 @check
+def pause_of_the_disk_alone(s):
+    boot = "cat /proc/sys/kernel/random/boot_id"
+    with Sandbox.create(timeout=300, metadata={"run": RUN, "d": "1"}, envs={"FROM_CREATE": "1"}) as box:
+        box.files.write("kept", "kept")
+        first = box.commands.run(boot).stdout
+        handle = box.commands.run("sleep 1000", background=True, timeout=0)
+        box.pause(keep_memory=False)
+        assert not box.is_running() and box.get_info().state.value == "paused"
+        again = box.connect(timeout=300)
+        assert again.files.read("kept") == "kept"
+        second = again.commands.run(boot).stdout
+        assert second != first
+        assert handle.pid not in [p.pid for p in again.commands.list()]
+        assert again.commands.run("echo $FROM_CREATE; cat /etc/machine-id; hostname").stdout.startswith("1\n")
+        # Booted once, it pauses with its memory as any other.
+        again.files.write("kept", "more")
+        handle = again.commands.run("sleep 1000", background=True, timeout=0)
+        again.pause()
+        if hasattr(e2b, "SandboxOnResume"):
+            again = again.connect(on_resume="reboot", timeout=300)
+            assert again.commands.run(boot).stdout != second
+            assert again.files.read("kept") == "more"
+            raises(SandboxException, lambda: again.create_snapshot(mode="filesystem"), "filesystem-only")
+            assert again.pause(strict=True) is not False
+        else:
+            again = again.connect(timeout=300)
+            assert again.commands.run(boot).stdout == second
+            assert handle.pid in [p.pid for p in again.commands.list()]
+
+
+@check
+def lifecycle_of_the_disk_alone(s):
+    with Sandbox.create(
+        timeout=300,
+        metadata={"run": RUN, "l": "2"},
+        lifecycle={"on_timeout": {"action": "pause", "keep_memory": False}},
+    ) as auto:
+        auto.files.write("kept", "kept")
+        auto.set_timeout(1)
+        until(lambda: auto.get_info().state.value == "paused", 30)
+        raises(SandboxException, lambda: auto.commands.run("true"))
+        assert auto.connect(timeout=300).files.read("kept") == "kept"
+
+
+@check
 def snapshots(s):
     if not hasattr(s, "create_snapshot"):
         return
@@ -117,12 +163,14 @@ def lifecycle(s):
     ) as auto:
         life = auto.get_info().lifecycle
         assert life["on_timeout"].value == "pause" and life["auto_resume"] is True, life
-        # Woken by traffic it lives as long again, so this must outlast the command below.
-        auto.set_timeout(4)
+        auto.set_timeout(1)
         until(lambda: auto.get_info().state.value == "paused", 30)
-        # Traffic wakes it.
+        # Traffic wakes it, and it lives as long as it was made for, five minutes at least.
         assert auto.commands.run("echo awake").stdout == "awake\n"
-        assert auto.get_info().state.value == "running"
+        info = auto.get_info()
+        assert info.state.value == "running"
+        left = (info.end_at - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+        assert 200 < left <= 300, left
 
 
 @check

@@ -70,10 +70,11 @@ record CreateSandboxJson(
     return switch (text) {
       case "delete" -> OnTimeout.DELETE;
       case "suspend" -> OnTimeout.SUSPEND;
+      case "suspend_disk" -> OnTimeout.SUSPEND_DISK;
       default ->
           throw Problem.of(
                   ErrorCode.INVALID_REQUEST, "The field 'on_timeout' is '" + Shown.of(text) + "'")
-              .remedy("Use delete or suspend.")
+              .remedy("Use delete, suspend or suspend_disk.")
               .toException();
     };
   }

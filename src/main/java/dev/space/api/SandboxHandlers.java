@@ -40,8 +40,8 @@ final class SandboxHandlers {
         .patch(ONE, doors.keyed(this::update))
         .delete(ONE, doors.keyed((e, caller) -> change(e, caller, sandboxes::delete)))
         .post(ONE + "/pause", doors.keyed((e, caller) -> change(e, caller, sandboxes::pause)))
-        .post(ONE + "/suspend", doors.keyed((e, caller) -> change(e, caller, sandboxes::suspend)))
-        .post(ONE + "/wake", doors.keyed((e, caller) -> change(e, caller, sandboxes::wake)))
+        .post(ONE + "/suspend", doors.keyed((e, caller) -> memory(e, caller, sandboxes::suspend)))
+        .post(ONE + "/wake", doors.keyed((e, caller) -> memory(e, caller, sandboxes::wake)))
         .post(ONE + "/fork", doors.keyed(this::fork))
         .post(ONE + "/snapshots", doors.keyed(this::snapshot));
   }
@@ -117,6 +117,21 @@ final class SandboxHandlers {
     byte[] body = Calls.noBody(exchange);
     Calls.accepted(
         exchange, change.apply(caller, exchange.pathVariable("id"), Calls.key(exchange, body)));
+  }
+
+  record MemoryJson(Optional<Boolean> memory) {}
+
+  private interface MemoryChange {
+    Operation apply(Caller caller, String id, boolean memory, Optional<IdempotencyKey> key);
+  }
+
+  private static void memory(Exchange exchange, Caller caller, MemoryChange change) {
+    exchange.query().allow();
+    var body = Json.readOrEmpty(exchange, MemoryJson.class, Calls.BODY_BYTES_MAX);
+    Calls.accepted(
+        exchange,
+        change.apply(
+            caller, exchange.pathVariable("id"), body.memory().orElse(true), key(exchange)));
   }
 
   record ForkJson(Optional<Integer> count) {}

@@ -22,6 +22,7 @@ record SandboxJson(
     Optional<String> idleTimeout,
     boolean autoWake,
     List<Integer> publicPorts,
+    boolean diskOnly,
     String node,
     String createdAt,
     String stateChangedAt) {
@@ -41,6 +42,7 @@ record SandboxJson(
         s.idleTimeout().map(Calls::text),
         s.autoWake(),
         s.publicPorts().stream().sorted().toList(),
+        s.diskOnly(),
         s.node(),
         Calls.text(s.createdAt()),
         Calls.text(s.stateChangedAt()));

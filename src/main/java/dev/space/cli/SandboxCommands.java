@@ -149,13 +149,27 @@ final class SandboxCommands extends Group {
   }
 
   @Command(name = "suspend", description = "Save memory and disk and free the host's memory.")
-  int suspend(@Parameters(paramLabel = "ID") String id) {
-    return change(path(id) + "/suspend", Json.object(), false, "sandbox_id");
+  int suspend(
+      @Parameters(paramLabel = "ID") String id,
+      @Option(
+              names = "--disk-only",
+              description = "Save the disk alone: processes end, a wake boots it.")
+          boolean diskOnly) {
+    return change(path(id) + "/suspend", memory(diskOnly), false, "sandbox_id");
   }
 
   @Command(name = "wake", description = "Bring a paused or suspended sandbox back.")
-  int wake(@Parameters(paramLabel = "ID") String id) {
-    return change(path(id) + "/wake", Json.object(), false, "sandbox_id");
+  int wake(
+      @Parameters(paramLabel = "ID") String id,
+      @Option(
+              names = "--reboot",
+              description = "Boot it from its disk, even if its memory was saved.")
+          boolean reboot) {
+    return change(path(id) + "/wake", memory(reboot), false, "sandbox_id");
+  }
+
+  private static ObjectNode memory(boolean without) {
+    return without ? Json.object().put("memory", false) : Json.object();
   }
 
   @Command(name = "fork", description = "Make running copies and print their ids.")

@@ -7,9 +7,11 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.sandbox.Sandbox;
 import dev.space.core.sandbox.SandboxService;
 import dev.space.core.sandbox.SandboxState;
+import dev.space.core.sandbox.UpdateSandbox;
 import dev.space.e2b.EnvdAccess.SignedUrl;
 import dev.space.http.Exchange;
 import dev.space.http.Handler;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Optional;
 import java.util.Set;
@@ -26,6 +28,7 @@ final class E2bHandler implements Handler {
   private static final int ENVD_PORT = 49_983;
   private static final int PORT_MAX = 65_535;
   private static final String KEY_ID = "envd";
+  private static final Duration WOKEN_LIVES_MIN = Duration.ofMinutes(5);
   private static final Set<String> WITHHELD =
       Set.of("e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token", "x-api-key");
   private static final Pattern HOST_LABEL = Pattern.compile("(\\d{1,5})-([a-z0-9]+)\\..*");
@@ -143,7 +146,8 @@ final class E2bHandler implements Handler {
   private static boolean answers(Sandbox sandbox) {
     return switch (sandbox.state()) {
       case CREATING, RUNNING, PAUSING, RESUMING, WAKING -> true;
-      case PAUSED, SUSPENDING, SUSPENDED -> sandbox.autoWake();
+      // E2B wakes nothing by traffic that has to be booted for it.
+      case PAUSED, SUSPENDING, SUSPENDED -> sandbox.autoWake() && !sandbox.diskOnly();
       case STOPPED, FAILED, DELETING, DELETED -> false;
     };
   }
@@ -171,7 +175,32 @@ final class E2bHandler implements Handler {
             "unauthorized access, please provide a valid access token or method signing if supported");
       }
     }
+    wake(exchange, sandbox);
     envd.handle(new EnvdCall(exchange, sandboxes, caller(exchange, sandbox), sandbox));
+  }
+
+  /// Wakes what sleeps and gives it the time that E2B gives what is woken by traffic: that of its
+  /// create, but five minutes at least.
+  private void wake(Exchange exchange, Sandbox sandbox) {
+    if (!asleep(sandbox)) {
+      return;
+    }
+    Caller caller = caller(exchange, sandbox);
+    try (var use = sandboxes.use(caller, sandbox.id())) {
+      Duration first = Notes.of(use.sandbox()).timeout().orElse(WOKEN_LIVES_MIN);
+      sandboxes.update(
+          caller,
+          sandbox.id(),
+          UpdateSandbox.ofTimeout(first.compareTo(WOKEN_LIVES_MIN) < 0 ? WOKEN_LIVES_MIN : first));
+    }
+  }
+
+  private static boolean asleep(Sandbox sandbox) {
+    return switch (sandbox.state()) {
+      case PAUSED, SUSPENDING, SUSPENDED -> true;
+      case CREATING, RUNNING, PAUSING, RESUMING, WAKING, STOPPED, FAILED, DELETING, DELETED ->
+          false;
+    };
   }
 
   private static void health(Exchange exchange, Sandbox sandbox) {
@@ -189,6 +218,7 @@ final class E2bHandler implements Handler {
         throw new E2bError(403, "the traffic access token is missing or wrong");
       }
     }
+    wake(exchange, sandbox);
     ports.carry(exchange, caller(exchange, sandbox), sandbox.id(), port, WITHHELD);
   }
 

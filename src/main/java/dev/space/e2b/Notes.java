@@ -1,6 +1,8 @@
 package dev.space.e2b;
 
 import dev.space.core.sandbox.Sandbox;
+import java.time.DateTimeException;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -13,13 +15,19 @@ final class Notes {
   private static final String INSECURE = PREFIX + "insecure";
   private static final String PRIVATE_PORTS = PREFIX + "private-ports";
   private static final String NETWORK = PREFIX + "network";
+  private static final String TIMEOUT = PREFIX + "timeout";
 
   private Notes() {}
 
   /// @param insecure whether it has no tokens
   /// @param privatePorts whether its ports ask for a token
   /// @param network the network settings as they were given, JSON
-  record Settings(boolean insecure, boolean privatePorts, Optional<String> network) {}
+  /// @param timeout of the create, kept for what traffic may wake
+  record Settings(
+      boolean insecure,
+      boolean privatePorts,
+      Optional<String> network,
+      Optional<Duration> timeout) {}
 
   /// The metadata to record: the caller's and the notes.
   static Map<String, String> with(Map<String, String> metadata, Settings settings) {
@@ -38,6 +46,7 @@ final class Notes {
       all.put(PRIVATE_PORTS, "true");
     }
     settings.network().ifPresent(n -> all.put(NETWORK, n));
+    settings.timeout().ifPresent(t -> all.put(TIMEOUT, t.toString()));
     return all;
   }
 
@@ -46,7 +55,17 @@ final class Notes {
     return new Settings(
         metadata.containsKey(INSECURE),
         metadata.containsKey(PRIVATE_PORTS),
-        Optional.ofNullable(metadata.get(NETWORK)));
+        Optional.ofNullable(metadata.get(NETWORK)),
+        Optional.ofNullable(metadata.get(TIMEOUT)).flatMap(Notes::duration));
+  }
+
+  /// Whoever uses the native API may write what he likes.
+  private static Optional<Duration> duration(String text) {
+    try {
+      return Optional.of(Duration.parse(text)).filter(Duration::isPositive);
+    } catch (DateTimeException _) {
+      return Optional.empty();
+    }
   }
 
   /// The metadata as the caller gave it.

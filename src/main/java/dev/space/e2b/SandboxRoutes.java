@@ -3,6 +3,8 @@ package dev.space.e2b;
 import dev.space.core.access.Caller;
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
+import dev.space.core.error.SpaceException;
+import dev.space.core.guest.GuestStats;
 import dev.space.core.operation.Operation;
 import dev.space.core.operation.OperationService;
 import dev.space.core.operation.OperationState;
@@ -78,10 +80,6 @@ final class SandboxRoutes {
     if (!keepMemory && (!autoPause || autoResume)) {
       throw new E2bError(400, "autoPauseMemory: false needs autoPause, and excludes autoResume");
     }
-    if (!keepMemory) {
-      throw new E2bError(
-          501, "autoPauseMemory: false is not supported: a pause keeps the memory; leave it out");
-    }
     boolean secure = alwaysSecure || body.flag("secure").orElse(false);
     Network.refuseWhatIsNotEnforced(body);
     refuseWhatIsNotThere(body);
@@ -90,7 +88,11 @@ final class SandboxRoutes {
       throw new E2bError(400, "allowPublicTraffic: false needs a secure sandbox");
     }
     Notes.Settings notes =
-        new Notes.Settings(!secure, !publicPorts, body.raw("network").map(Object::toString));
+        new Notes.Settings(
+            !secure,
+            !publicPorts,
+            body.raw("network").map(Object::toString),
+            Optional.of(timeout).filter(_ -> autoResume));
     CreateSandbox request =
         new CreateSandbox(
             source(caller, template),
@@ -100,11 +102,18 @@ final class SandboxRoutes {
             body.strings("envVars"),
             Notes.with(body.strings("metadata"), notes),
             Optional.of(timeout),
-            autoPause ? OnTimeout.SUSPEND : OnTimeout.DELETE,
+            onTimeout(autoPause, keepMemory),
             Optional.empty(),
             autoResume);
     Operation done = await(caller, sandboxes.create(caller, request, body.key()));
     Json.send(exchange, 201, views.sandbox(sandboxes.get(caller, sandboxId(done))));
+  }
+
+  private static OnTimeout onTimeout(boolean pause, boolean keepMemory) {
+    if (!pause) {
+      return OnTimeout.DELETE;
+    }
+    return keepMemory ? OnTimeout.SUSPEND : OnTimeout.SUSPEND_DISK;
   }
 
   private static void refuseWhatIsNotThere(Body body) {
@@ -120,7 +129,7 @@ final class SandboxRoutes {
     if (template.matches("p[a-z0-9]{19}")) {
       try {
         return new Source.FromSnapshot(snapshots.get(caller, template).id());
-      } catch (dev.space.core.error.SpaceException e) {
+      } catch (SpaceException e) {
         if (e.code() != ErrorCode.SNAPSHOT_NOT_FOUND) {
           throw e;
         }
@@ -148,8 +157,9 @@ final class SandboxRoutes {
             .orElseThrow(() -> new E2bError(400, "timeout is required"));
     if (timeout.isZero()) {
       Operation end =
-          sandbox.onTimeout() == OnTimeout.SUSPEND
-              ? sandboxes.suspend(caller, sandbox.id(), Optional.empty())
+          sandbox.onTimeout().suspends()
+              ? sandboxes.suspend(
+                  caller, sandbox.id(), sandbox.onTimeout() == OnTimeout.SUSPEND, Optional.empty())
               : sandboxes.delete(caller, sandbox.id(), Optional.empty());
       await(caller, end);
     } else {
@@ -178,13 +188,10 @@ final class SandboxRoutes {
     Sandbox sandbox = live(exchange, caller);
     Body body = Body.read(exchange);
     Duration timeout = body.seconds("timeout", 0).orElse(defaultTimeout);
-    if (!body.flag("memory").orElse(true)) {
-      throw new E2bError(
-          501, "memory: false is not supported: a paused sandbox resumes with its memory");
-    }
+    boolean memory = body.flag("memory").orElse(true);
     boolean asleep = Views.state(sandbox.state()).equals("paused");
     if (asleep) {
-      await(caller, sandboxes.wake(caller, sandbox.id(), Optional.empty()));
+      await(caller, sandboxes.wake(caller, sandbox.id(), memory, Optional.empty()));
       setTimeout(caller, sandbox, timeout.isZero() ? defaultTimeout : timeout);
     } else {
       extend(caller, sandbox, timeout);
@@ -203,14 +210,24 @@ final class SandboxRoutes {
 
   void pause(Exchange exchange, Caller caller) {
     Sandbox sandbox = live(exchange, caller);
-    if (!Body.read(exchange).flag("memory").orElse(true)) {
-      throw new E2bError(501, "memory: false is not supported: a pause keeps the memory");
-    }
+    Body body = Body.read(exchange);
+    boolean memory = body.flag("memory").orElse(true);
     if (sandbox.state() == SandboxState.SUSPENDED || sandbox.state() == SandboxState.SUSPENDING) {
       throw new E2bError(409, "Sandbox " + sandbox.id() + " is already paused");
     }
-    await(caller, sandboxes.suspend(caller, sandbox.id(), Optional.empty()));
+    if (body.flag("requireHealthyGuest").orElse(false)) {
+      requireHealthyGuest(caller, sandbox);
+    }
+    await(caller, sandboxes.suspend(caller, sandbox.id(), memory, Optional.empty()));
     exchange.status(204).sendEmpty();
+  }
+
+  private void requireHealthyGuest(Caller caller, Sandbox sandbox) {
+    try (var use = sandboxes.use(caller, sandbox.id())) {
+      GuestStats _ = use.guest().stats();
+    } catch (SpaceException e) {
+      throw new E2bError(503, "The sandbox's guest does not answer: " + e.problem().oneLine());
+    }
   }
 
   void fork(Exchange exchange, Caller caller) {
@@ -241,7 +258,12 @@ final class SandboxRoutes {
 
   void snapshot(Exchange exchange, Caller caller) {
     Sandbox sandbox = live(exchange, caller);
-    Optional<String> name = Body.read(exchange).text("name");
+    Body body = Body.read(exchange);
+    if (!body.flag("memory").orElse(true)) {
+      throw new E2bError(
+          400, "filesystem-only snapshots are not supported: a snapshot holds the memory too");
+    }
+    Optional<String> name = body.text("name");
     Operation done =
         await(caller, sandboxes.snapshot(caller, sandbox.id(), name, Optional.empty()));
     Json.send(
@@ -259,15 +281,7 @@ final class SandboxRoutes {
   }
 
   private void setTimeout(Caller caller, Sandbox sandbox, Duration timeout) {
-    sandboxes.update(
-        caller,
-        sandbox.id(),
-        new UpdateSandbox(
-            Optional.of(timeout),
-            Optional.empty(),
-            Optional.empty(),
-            Optional.empty(),
-            Optional.empty()));
+    sandboxes.update(caller, sandbox.id(), UpdateSandbox.ofTimeout(timeout));
   }
 
   private void extend(Caller caller, Sandbox sandbox, Duration timeout) {
@@ -284,7 +298,7 @@ final class SandboxRoutes {
     Sandbox sandbox;
     try {
       sandbox = sandboxes.get(caller, dash < 0 ? id : id.substring(0, dash));
-    } catch (dev.space.core.error.SpaceException e) {
+    } catch (SpaceException e) {
       throw e.code() == ErrorCode.SANDBOX_NOT_FOUND ? notFound(id) : e;
     }
     if (sandbox.state().isOver()) {

@@ -1,6 +1,5 @@
 package dev.space.e2b;
 
-import dev.space.core.sandbox.OnTimeout;
 import dev.space.core.sandbox.Sandbox;
 import dev.space.core.sandbox.SandboxState;
 import dev.space.http.Json;
@@ -87,7 +86,7 @@ final class Views {
         "lifecycle",
         Map.of(
             "onTimeout",
-            sandbox.onTimeout() == OnTimeout.SUSPEND ? "pause" : "kill",
+            sandbox.onTimeout().suspends() ? "pause" : "kill",
             "autoResume",
             sandbox.autoWake()));
     return view;

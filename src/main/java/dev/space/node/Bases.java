@@ -5,8 +5,6 @@ import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.guest.Guest;
 import dev.space.core.guest.GuestLink;
-import dev.space.core.guest.ProcessExit;
-import dev.space.core.guest.ProcessSpec;
 import dev.space.core.node.NodeRuntime.Progress;
 import dev.space.core.template.Resources;
 import dev.space.core.template.Template;
@@ -17,7 +15,6 @@ import dev.space.node.FailPoints.Point;
 import dev.space.node.VmEntry.Origin;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,7 +24,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,8 +32,6 @@ import org.slf4j.LoggerFactory;
 final class Bases {
 
   private static final Logger log = LoggerFactory.getLogger(Bases.class);
-  private static final Duration READY_POLL = Duration.ofMillis(50);
-  private static final String START_ID = "template-start";
 
   private final Workbench bench;
   private final Map<String, Making> making = new ConcurrentHashMap<>();
@@ -193,7 +187,7 @@ final class Bases {
               true, id, "template", defaults.env(), defaults.user(), defaults.workdir());
       try (GuestLink link =
           bench.connector().connect(vm, 1, adoption, bench.settings().bootDeadline())) {
-        prepare(link, defaults, making);
+        new Preparation(link, defaults, bench.settings().bootDeadline()).run(making::report);
         link.sync();
       }
       making.report("freezing it");
@@ -203,57 +197,6 @@ final class Bases {
     } finally {
       cleanUp(machine);
     }
-  }
-
-  /// Runs the template's start command, and a first command so that whatever every first command
-  /// needs is in the guest's memory.
-  private void prepare(GuestLink link, Template.Defaults defaults, Making making) {
-    long end = System.nanoTime() + bench.settings().bootDeadline().toNanos();
-    if (defaults.start().isPresent()) {
-      making.report("running the start command");
-      ProcessSpec start =
-          new ProcessSpec(
-              START_ID,
-              defaults.start().get(),
-              Map.of(),
-              Optional.empty(),
-              Optional.empty(),
-              false,
-              Optional.empty(),
-              Optional.empty(),
-              START_ID,
-              false);
-      link.start(start);
-    }
-    if (defaults.ready().isPresent()) {
-      making.report("waiting until it is ready");
-      List<String> argv = List.of("/bin/sh", "-c", defaults.ready().get());
-      for (int attempt = 0; Warmth.run(link, "ready-" + attempt, argv) != 0; attempt++) {
-        Optional<ProcessExit> died = startFailed(link, defaults);
-        if (died.isPresent()) {
-          throw Problem.of(ErrorCode.TEMPLATE_BUILD_FAILED, "The template's start command ended")
-              .because("with status " + died.get().code() + " before it was ready")
-              .toException();
-        }
-        if (System.nanoTime() > end) {
-          throw Problem.of(ErrorCode.TEMPLATE_BUILD_FAILED, "The template did not get ready")
-              .because("its ready command still fails after " + bench.settings().bootDeadline())
-              .toException();
-        }
-        LockSupport.parkNanos(READY_POLL.toNanos());
-      }
-    }
-    Warmth.exercise(link);
-  }
-
-  private static Optional<ProcessExit> startFailed(GuestLink link, Template.Defaults defaults) {
-    return defaults.start().isEmpty()
-        ? Optional.empty()
-        : link.processes().stream()
-            .filter(process -> process.id().equals(START_ID))
-            .findFirst()
-            .flatMap(process -> process.exit())
-            .filter(exit -> exit.code() != 0);
   }
 
   private Frozen freeze(Machine machine, Vm vm, Origin origin) {

@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// A VM directory and what of it is alive in this process. Whoever changes it holds its lane.
 final class Machine {
 
+  private static final String OWN = "boot-";
+
   private final String id;
   private final Path directory;
   private final ReentrantLock lane = new ReentrantLock(true);
@@ -48,6 +50,30 @@ final class Machine {
 
   Path saved() {
     return directory.resolve("saved");
+  }
+
+  /// Where the memory of a guest that was booted from this machine's disk is kept, by a name of its
+  /// own.
+  Path own(String name) {
+    return directory.resolve(OWN + name);
+  }
+
+  /// Removes memories of former boots.
+  ///
+  /// @param kept what the machine builds upon
+  void sweepOwn(VmEntry.Origin kept) {
+    for (Path path : Folders.children(directory)) {
+      String name = path.getFileName().toString();
+      boolean used = kept.kind() == VmEntry.Origin.Kind.OWN && kept.name().equals(ownName(path));
+      if (name.startsWith(OWN) && !used) {
+        Folders.remove(path);
+      }
+    }
+  }
+
+  /// The name of an own folder as an origin has it.
+  String ownName(Path folder) {
+    return id + "/" + folder.getFileName();
   }
 
   ReentrantLock lane() {

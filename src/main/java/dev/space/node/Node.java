@@ -152,13 +152,13 @@ public final class Node implements NodeRuntime, WarmPools {
   }
 
   @Override
-  public void suspend(String sandboxId) {
-    inLane(sandboxId, sleep::suspend);
+  public void suspend(String sandboxId, boolean memory) {
+    inLane(sandboxId, machine -> sleep.suspend(machine, memory));
   }
 
   @Override
-  public void wake(String sandboxId, LaunchSpec spec) {
-    inLane(sandboxId, machine -> sleep.wake(machine, same(spec)));
+  public void wake(String sandboxId, LaunchSpec spec, boolean memory) {
+    inLane(sandboxId, machine -> sleep.wake(machine, same(spec), memory));
   }
 
   private static LaunchSpec same(LaunchSpec spec) {

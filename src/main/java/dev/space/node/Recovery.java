@@ -258,8 +258,9 @@ final class Recovery {
     machine.entry(entry);
     register(machine);
     try {
-      Saved.requireManifest(machine.saved());
-      snapshots.memory(entry.origin());
+      if (Saved.hasMemory(machine.saved())) {
+        snapshots.memory(entry.origin());
+      }
       suspended.add(owner(machine));
     } catch (SpaceException e) {
       log.error("The saved state of {} is damaged: {}", entry.id(), e.getMessage());
@@ -285,6 +286,7 @@ final class Recovery {
   }
 
   private void register(Machine machine) {
+    machine.sweepOwn(machine.requireEntry().origin());
     sandboxes.put(owner(machine), machine);
   }
 

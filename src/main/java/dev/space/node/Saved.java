@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.zip.CRC32C;
 
 /// The saved state of a suspended sandbox: `saved/` in its VM directory. A manifest with checksums
-/// tells a whole one from a torn one.
+/// tells a whole one from a torn one. One whose disk alone was saved has nothing but the manifest.
 final class Saved {
 
   static final int VERSION = 1;
@@ -22,6 +22,7 @@ final class Saved {
 
   /// @param stateSum CRC-32C of the device state
   /// @param changesSum CRC-32C of the memory's changes
+  /// @param diskOnly whether there is neither device state nor memory; absent means no
   record Manifest(
       int version,
       String format,
@@ -29,7 +30,8 @@ final class Saved {
       int stateSum,
       long changesBytes,
       int changesSum,
-      long diskBytes) {}
+      long diskBytes,
+      Optional<Boolean> diskOnly) {}
 
   private Saved() {}
 
@@ -62,7 +64,8 @@ final class Saved {
               sum(state(directory)),
               Files.size(changes(directory)),
               sum(changes(directory)),
-              Files.size(disk));
+              Files.size(disk),
+              Optional.empty());
       Records.write(directory.resolve(MANIFEST), manifest);
     } catch (IOException e) {
       throw Folders.failure("Reading back the saved state failed", e);
@@ -74,18 +77,42 @@ final class Saved {
     Folders.force(directory);
   }
 
+  /// The same for a disk that is saved without memory.
+  static void sealDisk(Path directory, Path disk, String format) {
+    try {
+      Manifest manifest =
+          new Manifest(VERSION, format, 0, 0, 0, 0, Files.size(disk), Optional.of(true));
+      Records.write(directory.resolve(MANIFEST), manifest);
+    } catch (IOException e) {
+      throw Folders.failure("Reading back the saved state failed", e);
+    }
+    Folders.force(disk);
+    Folders.force(directory.resolve(MANIFEST));
+    Folders.force(directory);
+  }
+
+  /// Whether there is a memory to go on with.
+  ///
+  /// @throws SpaceException SNAPSHOT_DAMAGED when there is no manifest, or not a whole one
+  static boolean hasMemory(Path directory) {
+    return !Records.read(directory.resolve(MANIFEST), Manifest.class).diskOnly().orElse(false);
+  }
+
   /// @throws SpaceException SNAPSHOT_DAMAGED naming what is not as it was saved
   static void verify(Path directory, Path disk, String format) {
     Manifest manifest = Records.read(directory.resolve(MANIFEST), Manifest.class);
-    if (!manifest.format().equals(format)) {
+    boolean memory = !manifest.diskOnly().orElse(false);
+    if (memory && !manifest.format().equals(format)) {
       throw Problem.of(ErrorCode.SNAPSHOT_DAMAGED, "The saved state is of another VMM version")
           .because("it is in format " + manifest.format() + ", this node has " + format)
           .remedy("Run the version it was saved with; the saved state is kept.")
           .toException();
     }
     try {
-      check("device state", state(directory), manifest.stateBytes(), manifest.stateSum());
-      check("memory", changes(directory), manifest.changesBytes(), manifest.changesSum());
+      if (memory) {
+        check("device state", state(directory), manifest.stateBytes(), manifest.stateSum());
+        check("memory", changes(directory), manifest.changesBytes(), manifest.changesSum());
+      }
       if (Files.size(disk) != manifest.diskBytes()) {
         throw damaged("disk", "it has " + Files.size(disk) + " bytes, not " + manifest.diskBytes());
       }
@@ -94,11 +121,6 @@ final class Saved {
           .because(e.toString())
           .toException(e);
     }
-  }
-
-  /// @throws SpaceException SNAPSHOT_DAMAGED when there is no manifest, or not a whole one
-  static void requireManifest(Path directory) {
-    Records.read(directory.resolve(MANIFEST), Manifest.class);
   }
 
   /// Whether what is there is whole.

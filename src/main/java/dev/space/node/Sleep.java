@@ -26,11 +26,13 @@ final class Sleep {
   private final Workbench bench;
   private final Snapshots snapshots;
   private final Watch watch;
+  private final Reboot reboot;
 
   Sleep(Workbench bench, Snapshots snapshots, Watch watch) {
     this.bench = bench;
     this.snapshots = snapshots;
     this.watch = watch;
+    this.reboot = new Reboot(bench);
   }
 
   void pause(Machine machine) {
@@ -107,7 +109,7 @@ final class Sleep {
 
   // -- suspend
 
-  void suspend(Machine machine) {
+  void suspend(Machine machine, boolean memory) {
     VmEntry before = machine.require("suspended", State.RUNNING, State.PAUSED, State.SUSPENDED);
     if (before.state() == State.SUSPENDED) {
       return;
@@ -119,14 +121,22 @@ final class Sleep {
       bench.admission().requireDisk(0);
       journal(machine, before.in(State.SUSPENDING).wasPaused(paused));
       bench.failPoints().reach(Point.SUSPEND_AFTER_JOURNAL);
+      if (!memory) {
+        flush(machine, vm, paused);
+        bench.failPoints().reach(Point.SUSPEND_AFTER_SYNC);
+      }
       machine.dropLink();
       vm.pause();
       bench.failPoints().reach(Point.SUSPEND_AFTER_STOP);
       Folders.remove(partial);
       Folders.make(partial);
-      vm.save(Saved.state(partial), new Vm.MemoryTarget.Changes(Saved.changes(partial)));
-      bench.failPoints().reach(Point.SUSPEND_AFTER_SAVE);
-      Saved.seal(partial, machine.disk(), before.format());
+      if (memory) {
+        vm.save(Saved.state(partial), new Vm.MemoryTarget.Changes(Saved.changes(partial)));
+        bench.failPoints().reach(Point.SUSPEND_AFTER_SAVE);
+        Saved.seal(partial, machine.disk(), before.format());
+      } else {
+        Saved.sealDisk(partial, machine.disk(), before.format());
+      }
       machine.check();
       Folders.publish(partial, machine.saved());
       bench.failPoints().reach(Point.SUSPEND_AFTER_PUBLISH);
@@ -141,6 +151,27 @@ final class Sleep {
     bench.admission().release(machine);
   }
 
+  /// Has the guest write all that is dirty to its disk, for which a paused one must run a moment.
+  private void flush(Machine machine, Vm vm, boolean paused) {
+    if (paused) {
+      vm.resume();
+      rejoin(machine, vm, Watch.same(machine.adoption().orElseThrow()));
+    }
+    sync(machine);
+  }
+
+  private static void sync(Machine machine) {
+    machine
+        .link()
+        .orElseThrow(
+            () ->
+                Problem.of(ErrorCode.GUEST_UNREACHABLE, "The guest can't write its disk back")
+                    .because("its link is lost and has not come back yet")
+                    .remedy("Try again.")
+                    .toException())
+        .sync();
+  }
+
   private void rollBack(Machine machine, Vm vm, boolean paused) {
     try {
       bench.failPoints().reach(Point.BACKGROUND);
@@ -152,7 +183,9 @@ final class Sleep {
         // Once the guest runs again, what was saved is no longer the truth.
         Folders.remove(Folders.partial(machine.saved()));
         Folders.remove(machine.saved());
-        if (!paused) {
+        if (paused) {
+          vm.pause();
+        } else {
           vm.resume();
           machine.adoption().ifPresent(adoption -> connect(machine, vm, Watch.same(adoption)));
         }
@@ -168,7 +201,7 @@ final class Sleep {
 
   // -- wake
 
-  void wake(Machine machine, LaunchSpec spec) {
+  void wake(Machine machine, LaunchSpec spec, boolean memory) {
     VmEntry before = machine.require("woken", State.SUSPENDED, State.RUNNING);
     if (before.state() == State.RUNNING) {
       return;
@@ -179,16 +212,21 @@ final class Sleep {
       VmEntry entry = before.in(State.WAKING).diskKept(false);
       journal(machine, entry);
       bench.failPoints().reach(Point.WAKE_AFTER_JOURNAL);
-      Vm vm = restoreSaved(machine, entry);
-      bench.failPoints().reach(Point.WAKE_AFTER_RESTORE);
-      journal(machine, machine.requireEntry().running(vm.identity()).diskKept(true));
-      machine.check();
-      vm.resume();
-      bench.failPoints().reach(Point.WAKE_AFTER_RESUME);
-      connect(machine, vm, spec.adoption());
-      bench.failPoints().reach(Point.WAKE_AFTER_ADOPT);
-      machine.check();
-      journal(machine, machine.requireEntry().in(State.RUNNING).diskKept(false));
+      boolean saved = Saved.hasMemory(machine.saved());
+      if (saved) {
+        Vm vm = restoreSaved(machine, entry);
+        bench.failPoints().reach(Point.WAKE_AFTER_RESTORE);
+        journal(machine, machine.requireEntry().running(vm.identity()).diskKept(true));
+        machine.check();
+        run(machine, vm, spec.adoption());
+      }
+      if (saved && memory) {
+        bench.failPoints().reach(Point.WAKE_AFTER_ADOPT);
+        machine.check();
+        journal(machine, machine.requireEntry().in(State.RUNNING).diskKept(false));
+      } else {
+        boot(machine, spec.adoption(), saved);
+      }
     } catch (Exception e) {
       backToSleep(machine);
       throw Failures.of(e, "Waking the sandbox failed", machine);
@@ -196,6 +234,34 @@ final class Sleep {
     watch.over(machine);
     bench.failPoints().reach(Point.WAKE_BEFORE_CLEANUP);
     removeSaved(machine);
+  }
+
+  private void run(Machine machine, Vm vm, Guest.Adoption adoption) {
+    vm.resume();
+    bench.failPoints().reach(Point.WAKE_AFTER_RESUME);
+    connect(machine, vm, adoption);
+  }
+
+  /// @param running whether the guest runs with its memory, in which there may be what its disk
+  ///   doesn't have yet
+  private void boot(Machine machine, Guest.Adoption adoption, boolean running) {
+    if (running) {
+      sync(machine);
+      machine.dropVm();
+    } else {
+      Saved.verify(machine.saved(), machine.disk(), bench.vmm().snapshotFormat());
+    }
+    VmEntry.Origin own = reboot.boot(machine, adoption);
+    run(machine, machine.requireVm(), adoption);
+    bench.failPoints().reach(Point.WAKE_AFTER_ADOPT);
+    machine.check();
+    journal(
+        machine,
+        machine
+            .requireEntry()
+            .in(State.RUNNING)
+            .diskKept(false)
+            .bootedAs(own, bench.vmm().snapshotFormat()));
   }
 
   /// Starts the VM and meanwhile checks what it starts from and keeps a copy of the disk: a guest
@@ -245,6 +311,7 @@ final class Sleep {
       machine.dropVm();
       bench.admission().release(machine);
       restoreDisk(machine, machine.requireEntry());
+      machine.sweepOwn(machine.requireEntry().origin());
       bench.journal().writeForced(machine.requireEntry().in(State.SUSPENDED).withoutVm());
     } catch (RuntimeException e) {
       log.error("The failed wake of {} was not rolled back", machine.id(), e);
@@ -267,6 +334,7 @@ final class Sleep {
   private static void removeSaved(Machine machine) {
     try {
       Folders.remove(machine.saved());
+      machine.sweepOwn(machine.requireEntry().origin());
     } catch (RuntimeException e) {
       log.warn("The used saved state of {} was not removed: {}", machine.id(), e.getMessage());
     }

@@ -61,6 +61,7 @@ final class Snapshots {
         switch (origin.kind()) {
           case BASE -> bench.folders().bases();
           case SNAPSHOT -> bench.folders().snapshots();
+          case OWN -> bench.folders().vms();
         };
     Path memory = Frozen.memory(parent.resolve(origin.name()));
     if (!Files.exists(memory)) {

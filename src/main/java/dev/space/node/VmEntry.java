@@ -54,13 +54,15 @@ record VmEntry(
 
   /// Where memory comes from.
   ///
-  /// @param kind of the folder: a base snapshot or a snapshot of a sandbox
+  /// @param kind of the folder: a base snapshot, a snapshot of a sandbox, or a VM directory's own,
+  ///   which holds the memory as it was right after the guest was booted from the sandbox's disk
   /// @param name of the folder
   /// @param template digest of the template whose root image is `vda`
   record Origin(Kind kind, String name, String template) {
     enum Kind {
       BASE,
-      SNAPSHOT
+      SNAPSHOT,
+      OWN
     }
   }
 
@@ -77,6 +79,22 @@ record VmEntry(
         wasPaused,
         diskKept,
         format);
+  }
+
+  /// The entry of a guest that was booted anew.
+  VmEntry bootedAs(Origin own, String snapshotFormat) {
+    return new VmEntry(
+        version,
+        id,
+        state,
+        owner,
+        own,
+        resources,
+        identity,
+        generation,
+        wasPaused,
+        diskKept,
+        snapshotFormat);
   }
 
   VmEntry ownedBy(String sandboxId) {

@@ -28,10 +28,10 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         """
         INSERT INTO sandboxes (id, project, template, template_digest, snapshot_id, state, cause_json,
           vcpus, memory_mib, disk_mib, env_json, metadata_json, timeout, expires_at, on_timeout,
-          idle_timeout, auto_wake, public_ports_json, node, created_at, state_changed_at, rev)
+          idle_timeout, auto_wake, public_ports_json, disk_only, node, created_at, state_changed_at, rev)
         VALUES (:id, :project, :template, :digest, :snapshot, :state, :cause,
           :vcpus, :memory, :disk, :env, :metadata, :timeout, :expires, :onTimeout,
-          :idleTimeout, :autoWake, :ports, :node, :created, :changed, :rev)""",
+          :idleTimeout, :autoWake, :ports, :diskOnly, :node, :created, :changed, :rev)""",
         values(sandbox));
     addMetadata(sandbox);
     return sandbox;
@@ -54,7 +54,8 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
           memory_mib = :memory, disk_mib = :disk, env_json = :env, metadata_json = :metadata,
           timeout = :timeout, expires_at = :expires, on_timeout = :onTimeout,
           idle_timeout = :idleTimeout, auto_wake = :autoWake, public_ports_json = :ports,
-          node = :node, created_at = :created, state_changed_at = :changed, rev = rev + 1
+          disk_only = :diskOnly, node = :node, created_at = :created,
+          state_changed_at = :changed, rev = rev + 1
         WHERE id = :id AND rev = :rev""",
         values(sandbox));
     if (!before.equals(sandbox.metadata())) {
@@ -204,6 +205,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
       "idleTimeout", s.idleTimeout(),
       "autoWake", s.autoWake(),
       "ports", Json.write(new TreeSet<>(s.publicPorts())),
+      "diskOnly", s.diskOnly(),
       "node", s.node(),
       "created", s.createdAt(),
       "changed", s.stateChangedAt(),
@@ -229,6 +231,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         row.optionalDuration("idle_timeout"),
         row.flag("auto_wake"),
         Set.of(Json.read(row.text("public_ports_json"), Integer[].class)),
+        row.flag("disk_only"),
         row.text("node"),
         row.instant("created_at"),
         row.instant("state_changed_at"),
@@ -253,6 +256,7 @@ record SqlSandboxes(Sql sql) implements SandboxRows {
         s.idleTimeout(),
         s.autoWake(),
         s.publicPorts(),
+        s.diskOnly(),
         s.node(),
         s.createdAt(),
         s.stateChangedAt(),

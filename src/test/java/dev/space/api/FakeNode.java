@@ -42,10 +42,10 @@ final class FakeNode implements NodeRuntime {
   public void resume(String sandboxId, LaunchSpec spec) {}
 
   @Override
-  public void suspend(String sandboxId) {}
+  public void suspend(String sandboxId, boolean memory) {}
 
   @Override
-  public void wake(String sandboxId, LaunchSpec spec) {}
+  public void wake(String sandboxId, LaunchSpec spec, boolean memory) {}
 
   @Override
   public long snapshot(String sandboxId, String snapshotId) {

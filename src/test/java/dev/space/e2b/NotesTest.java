@@ -7,6 +7,7 @@ import dev.space.core.Samples;
 import dev.space.core.sandbox.Sandbox;
 import dev.space.core.sandbox.SandboxState;
 import dev.space.e2b.Notes.Settings;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -15,7 +16,8 @@ class NotesTest {
 
   @Test
   void notesAreKeptBesideTheMetadataAndNotSeenInIt() {
-    var settings = new Settings(true, true, Optional.of("{\"a\":1}"));
+    var settings =
+        new Settings(true, true, Optional.of("{\"a\":1}"), Optional.of(Duration.ofMinutes(7)));
     Sandbox sandbox = sandbox(Notes.with(Map.of("mine", "1"), settings));
     assertThat(Notes.of(sandbox)).isEqualTo(settings);
     assertThat(Notes.visible(sandbox)).isEqualTo(Map.of("mine", "1"));
@@ -23,16 +25,23 @@ class NotesTest {
 
   @Test
   void withoutNotesNothingIsAdded() {
-    var none = new Settings(false, false, Optional.empty());
+    var none = new Settings(false, false, Optional.empty(), Optional.empty());
     assertThat(Notes.with(Map.of("mine", "1"), none)).isEqualTo(Map.of("mine", "1"));
     assertThat(Notes.of(sandbox(Map.of()))).isEqualTo(none);
   }
 
   @Test
   void callersCannotWriteNotes() {
-    var none = new Settings(false, false, Optional.empty());
+    var none = new Settings(false, false, Optional.empty(), Optional.empty());
     assertThatThrownBy(() -> Notes.with(Map.of("space.e2b/insecure", "true"), none))
         .isInstanceOf(E2bError.class);
+  }
+
+  @Test
+  void whatOthersWroteIntoNotesIsNoError() {
+    for (String text : new String[] {"", "soon", "-PT1S", "PT0S"}) {
+      assertThat(Notes.of(sandbox(Map.of("space.e2b/timeout", text))).timeout()).isEmpty();
+    }
   }
 
   private static Sandbox sandbox(Map<String, String> metadata) {

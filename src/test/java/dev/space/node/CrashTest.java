@@ -27,7 +27,11 @@ class CrashTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28})
+  @ValueSource(
+      ints = {
+        2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42,
+        44
+      })
   @DisplayName("behaviour 26: a daemon that dies at any write of its journal loses nothing")
   void dyingAtAnyWriteLosesNothing(int times) {
     dieAt(Point.JOURNAL_WRITE, times);
@@ -67,6 +71,12 @@ class CrashTest {
     oracle.pause(node, b);
     oracle.suspend(node, b);
     oracle.wake(node, a);
+    oracle.write(node, a);
+    oracle.suspendDisk(node, a);
+    oracle.wake(node, a);
+    oracle.write(node, a);
+    oracle.suspend(node, a);
+    oracle.reboot(node, a);
     oracle.write(node, a);
     oracle.snapshot(node, a, "snap");
     oracle.write(node, a);

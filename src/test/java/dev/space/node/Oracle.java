@@ -112,9 +112,21 @@ final class Oracle {
     set(id, State.SUSPENDED);
   }
 
+  void suspendDisk(Node node, String id) {
+    set(id, state(id), State.SUSPENDED);
+    node.suspend(id, false);
+    set(id, State.SUSPENDED);
+  }
+
   void wake(Node node, String id) {
     set(id, State.SUSPENDED, State.RUNNING);
     node.wake(id, box(id).spec());
+    set(id, State.RUNNING);
+  }
+
+  void reboot(Node node, String id) {
+    set(id, State.SUSPENDED, State.RUNNING);
+    node.wake(id, box(id).spec(), false);
     set(id, State.RUNNING);
   }
 

@@ -134,7 +134,8 @@ class RandomLifeTest {
       }
       switch (oracle.state(id)) {
         case RUNNING -> {
-          switch (own.nextInt(4)) {
+          switch (own.nextInt(5)) {
+            case 4 -> oracle.suspendDisk(node, id);
             case 0 -> oracle.pause(node, id);
             case 1 -> oracle.suspend(node, id);
             case 2 -> oracle.snapshot(node, id, "snap" + own.nextInt(1_000_000));
@@ -148,7 +149,13 @@ class RandomLifeTest {
             oracle.suspend(node, id);
           }
         }
-        case SUSPENDED -> oracle.wake(node, id);
+        case SUSPENDED -> {
+          if (own.nextInt(4) == 0) {
+            oracle.reboot(node, id);
+          } else {
+            oracle.wake(node, id);
+          }
+        }
         case ABSENT -> mine.remove(id);
       }
     }

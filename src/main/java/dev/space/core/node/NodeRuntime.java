@@ -37,10 +37,26 @@ public interface NodeRuntime extends AutoCloseable {
   void resume(String sandboxId, LaunchSpec spec);
 
   /// Saves a running or paused sandbox and ends its VM. Fails with the VM as it was before.
-  void suspend(String sandboxId);
+  ///
+  /// @param memory whether its memory is saved too; without it the guest writes all that is dirty
+  ///   to its disk first, and a wake boots it
+  void suspend(String sandboxId, boolean memory);
+
+  /// Saves it with its memory.
+  default void suspend(String sandboxId) {
+    suspend(sandboxId, true);
+  }
 
   /// Makes a suspended sandbox run again; the saved state is kept until its guest answered.
-  void wake(String sandboxId, LaunchSpec spec);
+  ///
+  /// @param memory whether to go on with the memory, if it was saved; otherwise the guest is booted
+  ///   from its disk and the template's start command run
+  void wake(String sandboxId, LaunchSpec spec, boolean memory);
+
+  /// Goes on with whatever was saved.
+  default void wake(String sandboxId, LaunchSpec spec) {
+    wake(sandboxId, spec, true);
+  }
 
   /// Saves memory and disk of a running or paused sandbox, which stays as it was.
   ///

@@ -92,6 +92,7 @@ final class ForkWork {
         source.idleTimeout(),
         source.autoWake(),
         Set.of(), // who made a port public meant that sandbox
+        false,
         source.node(),
         entry.now(),
         entry.now(),

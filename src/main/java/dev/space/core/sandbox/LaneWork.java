@@ -8,6 +8,7 @@ import dev.space.core.operation.Ledger;
 import dev.space.core.operation.Operation;
 import dev.space.core.operation.OperationKind;
 import dev.space.core.operation.OperationState;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -18,6 +19,9 @@ final class LaneWork {
 
   /// Intent of suspends: whether the sandbox was paused before.
   static final String WAS_PAUSED = "was_paused";
+
+  /// Intent of suspends and wakes: whether the memory is saved, or gone on with; absent means yes.
+  private static final String MEMORY = "memory";
 
   private final Ledger ledger;
   private final Lanes lanes;
@@ -35,6 +39,15 @@ final class LaneWork {
     this.forks = new ForkWork(ledger, lanes, nodes, moves, snapshots);
   }
 
+  /// The intent of a suspend or wake.
+  static Map<String, String> memory(boolean kept) {
+    return kept ? Map.of() : Map.of(MEMORY, "false");
+  }
+
+  private static boolean keepsMemory(Map<String, String> intent) {
+    return Boolean.parseBoolean(intent.getOrDefault(MEMORY, "true"));
+  }
+
   ForkWork forks() {
     return forks;
   }
@@ -50,18 +63,21 @@ final class LaneWork {
     if (SandboxRules.isDone(kind, sandbox.state())) {
       return entry.succeed(operation, List.of());
     }
+    Sandbox before = sandbox;
     if (kind == OperationKind.SUSPEND) {
-      boolean paused = sandbox.state() == SandboxState.PAUSED;
-      entry.tx().operations().intend(operation.id(), Map.of(WAS_PAUSED, String.valueOf(paused)));
+      Map<String, String> intent = new HashMap<>(entry.tx().operations().intent(operation.id()));
+      intent.put(WAS_PAUSED, String.valueOf(sandbox.state() == SandboxState.PAUSED));
+      entry.tx().operations().intend(operation.id(), intent);
+      before = sandbox.saving(!keepsMemory(intent));
     }
     if (kind == OperationKind.SNAPSHOT || kind == OperationKind.FORK) {
       // Known before it is made, so that a crash leaves nothing that nobody knows.
       SnapshotWork.record(entry, sandbox, entry.tx().operations().intent(operation.id()), 0, true);
     }
-    SandboxRules.request(kind, sandbox.state())
-        .ifPresent(
-            event ->
-                moves.move(entry, sandbox, event, Optional.empty(), Optional.of(operation.id())));
+    Optional<SandboxEvent> event = SandboxRules.request(kind, sandbox.state());
+    if (event.isPresent()) {
+      moves.move(entry, before, event.get(), Optional.empty(), Optional.of(operation.id()));
+    }
     return entry.start(operation);
   }
 
@@ -130,12 +146,12 @@ final class LaneWork {
       case SUSPEND ->
           settle(
               o,
-              nodes.attempt(job, () -> nodes.node().suspend(s.id())),
+              nodes.attempt(job, () -> nodes.node().suspend(s.id(), keepsMemory(turn.intent()))),
               SandboxEvent.SUSPEND_SUCCEEDED,
               Boolean.parseBoolean(turn.intent().getOrDefault(WAS_PAUSED, "false"))
                   ? SandboxEvent.SUSPEND_ROLLED_BACK_TO_PAUSED
                   : SandboxEvent.SUSPEND_ROLLED_BACK_TO_RUNNING);
-      case WAKE -> wake(job, o, s);
+      case WAKE -> wake(job, o, s, keepsMemory(turn.intent()));
       case SNAPSHOT -> snapshot(job, o, s, turn.intent());
       case FORK -> forks.fork(job, o, s, turn.intent());
       case DELETE, TEMPLATE_BUILD ->
@@ -154,7 +170,7 @@ final class LaneWork {
     settle(o, failure, SandboxEvent.CREATE_SUCCEEDED, SandboxEvent.CREATE_FAILED, List.of(s.id()));
   }
 
-  private void wake(Lanes.Job job, Operation o, Sandbox s) {
+  private void wake(Lanes.Job job, Operation o, Sandbox s, boolean memory) {
     boolean resident = s.state() == SandboxState.RESUMING;
     settle(
         o,
@@ -164,7 +180,7 @@ final class LaneWork {
               if (resident) {
                 nodes.node().resume(s.id(), nodes.spec(s, false));
               } else {
-                nodes.node().wake(s.id(), nodes.spec(s, false));
+                nodes.node().wake(s.id(), nodes.spec(s, false), memory);
               }
             }),
         SandboxEvent.WAKE_SUCCEEDED,

@@ -24,6 +24,7 @@ import java.util.Set;
 /// @param idleTimeout how long it may be without session, attachment, file or port traffic
 /// @param autoWake whether traffic wakes it
 /// @param publicPorts ports whose route asks for no key and no token
+/// @param diskOnly whether it is, or is being, suspended without its memory
 /// @param node the host that owns its VM
 /// @param rev grows with every change of the record; compare-and-set goes by it
 public record Sandbox(
@@ -43,6 +44,7 @@ public record Sandbox(
     Optional<Duration> idleTimeout,
     boolean autoWake,
     Set<Integer> publicPorts,
+    boolean diskOnly,
     String node,
     Instant createdAt,
     Instant stateChangedAt,
@@ -66,9 +68,36 @@ public record Sandbox(
         idleTimeout,
         autoWake,
         publicPorts,
+        diskOnly && next != SandboxState.RUNNING && next != SandboxState.PAUSED,
         node,
         createdAt,
         at,
+        rev);
+  }
+
+  /// The same, about to be suspended with its memory or without.
+  Sandbox saving(boolean diskAlone) {
+    return new Sandbox(
+        id,
+        project,
+        template,
+        templateDigest,
+        snapshotId,
+        state,
+        cause,
+        resources,
+        env,
+        metadata,
+        timeout,
+        expiresAt,
+        onTimeout,
+        idleTimeout,
+        autoWake,
+        publicPorts,
+        diskAlone,
+        node,
+        createdAt,
+        stateChangedAt,
         rev);
   }
 
@@ -90,6 +119,7 @@ public record Sandbox(
         idleTimeout,
         autoWake,
         publicPorts,
+        diskOnly,
         node,
         createdAt,
         stateChangedAt,
@@ -119,6 +149,7 @@ public record Sandbox(
         idle,
         wakes,
         ports,
+        diskOnly,
         node,
         createdAt,
         stateChangedAt,

@@ -54,6 +54,7 @@ final class SandboxCreates {
             request.idleTimeout(),
             request.autoWake(),
             Set.copyOf(request.publicPorts()),
+            false,
             node.name(),
             entry.now(),
             entry.now(),

@@ -114,14 +114,26 @@ public final class SandboxService implements AutoCloseable {
   ///
   /// @throws SpaceException SANDBOX_NOT_FOUND, ILLEGAL_STATE, IDEMPOTENCY_MISMATCH
   public Operation suspend(Caller caller, String id, Optional<IdempotencyKey> key) {
-    return request(caller, id, OperationKind.SUSPEND, Map.of(), key);
+    return suspend(caller, id, true, key);
+  }
+
+  /// @param memory false saves the disk alone, so that a wake boots it. What is suspended already
+  ///   stays as it was saved
+  public Operation suspend(Caller caller, String id, boolean memory, Optional<IdempotencyKey> key) {
+    return request(caller, id, OperationKind.SUSPEND, LaneWork.memory(memory), key);
   }
 
   /// Makes it run again from paused or suspended. Waking what runs succeeds.
   ///
   /// @throws SpaceException SANDBOX_NOT_FOUND, ILLEGAL_STATE, IDEMPOTENCY_MISMATCH
   public Operation wake(Caller caller, String id, Optional<IdempotencyKey> key) {
-    return request(caller, id, OperationKind.WAKE, Map.of(), key);
+    return wake(caller, id, true, key);
+  }
+
+  /// @param memory false boots a suspended sandbox from its disk, whatever was saved; one that is
+  ///   paused just runs on
+  public Operation wake(Caller caller, String id, boolean memory, Optional<IdempotencyKey> key) {
+    return request(caller, id, OperationKind.WAKE, LaneWork.memory(memory), key);
   }
 
   /// Makes `count` (1 to 100) running copies; their ids are the operation's results. When some

@@ -6,7 +6,6 @@ import dev.space.core.operation.Idempotency;
 import dev.space.core.operation.Ledger;
 import dev.space.core.operation.OperationKind;
 import java.time.Instant;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiFunction;
 
@@ -59,10 +58,15 @@ final class SandboxTimeouts {
     boolean acted =
         switch (found.get().onTimeout()) {
           case DELETE -> deletes.delete(owner, id, Optional.empty(), due::test).isPresent();
-          case SUSPEND ->
+          case SUSPEND, SUSPEND_DISK ->
               requests
                   .request(
-                      owner, id, OperationKind.SUSPEND, Map.of(), Optional.empty(), suspendable)
+                      owner,
+                      id,
+                      OperationKind.SUSPEND,
+                      LaneWork.memory(found.get().onTimeout() == OnTimeout.SUSPEND),
+                      Optional.empty(),
+                      suspendable)
                   .isPresent();
         };
     if (!acted) {

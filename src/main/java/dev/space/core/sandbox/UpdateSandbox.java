@@ -18,6 +18,16 @@ public record UpdateSandbox(
     Optional<Map<String, String>> metadata,
     Optional<Set<Integer>> publicPorts) {
 
+  /// A change of the timeout alone.
+  public static UpdateSandbox ofTimeout(Duration timeout) {
+    return new UpdateSandbox(
+        Optional.of(timeout),
+        Optional.empty(),
+        Optional.empty(),
+        Optional.empty(),
+        Optional.empty());
+  }
+
   /// A change that leaves the public ports as they are.
   public UpdateSandbox(
       Optional<Duration> timeout,

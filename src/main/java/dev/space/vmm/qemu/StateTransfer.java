@@ -180,7 +180,9 @@ final class StateTransfer {
   /// not be put into the process: what it changed since says nothing about the image that the
   /// caller knows.
   private boolean isOwn(Path mapped) {
-    return mapped.toAbsolutePath().startsWith(spec.directory().toAbsolutePath());
+    return mapped
+        .toAbsolutePath()
+        .equals(spec.directory().resolve(CommandLine.MEMORY).toAbsolutePath());
   }
 
   private ProcessMemory memory(Path mapped) throws IOException {

@@ -226,7 +226,7 @@ final class FakeNode implements NodeRuntime {
   }
 
   @Override
-  public void suspend(String sandboxId) {
+  public void suspend(String sandboxId, boolean memory) {
     verb(
         "suspend",
         sandboxId,
@@ -239,7 +239,7 @@ final class FakeNode implements NodeRuntime {
   }
 
   @Override
-  public void wake(String sandboxId, LaunchSpec spec) {
+  public void wake(String sandboxId, LaunchSpec spec, boolean memory) {
     verb(
         "wake",
         sandboxId,

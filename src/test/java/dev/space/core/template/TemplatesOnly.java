@@ -67,12 +67,12 @@ final class TemplatesOnly implements NodeRuntime {
   }
 
   @Override
-  public void suspend(String sandboxId) {
+  public void suspend(String sandboxId, boolean memory) {
     throw none();
   }
 
   @Override
-  public void wake(String sandboxId, LaunchSpec spec) {
+  public void wake(String sandboxId, LaunchSpec spec, boolean memory) {
     throw none();
   }
 
