@@ -75,6 +75,11 @@ class ArchitectureTest {
           .dependOnClassesThat()
           .haveFullyQualifiedName("java.lang.ProcessBuilder");
 
+  /// It fails where the mount table doesn't know the root, as in a chroot.
+  @ArchTest
+  static final ArchRule freeSpaceIsAskedOfDiskSpace =
+      noClasses().should().dependOnClassesThat().haveFullyQualifiedName("java.nio.file.FileStore");
+
   @ArchTest
   static final ArchRule edgesDoNotKnowEachOther =
       noClasses()

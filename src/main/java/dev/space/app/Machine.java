@@ -121,8 +121,16 @@ public final class Machine {
   }
 
   /// Installs, fetches and builds what is missing; what is there is left alone.
+  ///
+  /// @throws SpaceException PREREQUISITE_MISSING with everything that can't be got from here
   public void setUp(BuildLog log) {
     setup.install(prerequisites.look(), log);
+    // What packages don't bring would fail a long step, with a tool's words instead of a remedy.
+    Prerequisite.problem(prerequisites.look())
+        .ifPresent(
+            problem -> {
+              throw problem.toException();
+            });
     Setup.Ready ready = setup.run(log);
     log.step(
         "ready: kernel " + ready.boot().release() + ", base template " + ready.base().digest());

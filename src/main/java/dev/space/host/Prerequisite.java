@@ -70,7 +70,7 @@ public record Prerequisite(
     List<String> remedies = new ArrayList<>();
     List<String> packages = missingPackages(all);
     if (!packages.isEmpty()) {
-      remedies.add(installCommand(packages));
+      remedies.add("Run as root: " + installCommand(packages));
     }
     missing.stream()
         .filter(p -> p.debPackage().isEmpty())

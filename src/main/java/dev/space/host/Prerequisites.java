@@ -3,7 +3,6 @@ package dev.space.host;
 import dev.space.core.error.SpaceException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -35,18 +34,24 @@ public final class Prerequisites {
   private final String qemu;
   private final Path data;
   private final Path root;
+  private final Optional<Unprivileged> unprivileged;
 
   /// @param qemu the QEMU that is to run VMs: a name, or a path of the operator's own
   public Prerequisites(Processes processes, String qemu, Path data) {
-    this(processes, qemu, data, SLASH);
+    this(processes, qemu, data, SLASH, System.getProperty("user.name"));
   }
 
-  /// @param root where `/dev`, `/proc` and `/sys` are looked for
-  Prerequisites(Processes processes, String qemu, Path data, Path root) {
+  /// @param root where `/dev`, `/etc`, `/proc` and `/sys` are looked for
+  /// @param user whom the service runs as
+  Prerequisites(Processes processes, String qemu, Path data, Path root, String user) {
     this.processes = processes;
     this.qemu = qemu;
     this.data = data.toAbsolutePath().normalize();
     this.root = root;
+    this.unprivileged =
+        "root".equals(user)
+            ? Optional.empty()
+            : Optional.of(new Unprivileged(processes, root, user));
   }
 
   /// A tool the service runs.
@@ -75,6 +80,12 @@ public final class Prerequisites {
     List<Prerequisite> all = new ArrayList<>();
     all.add(qemu());
     TOOLS.forEach(tool -> all.add(look(tool)));
+    unprivileged.ifPresent(
+        some -> {
+          all.add(look(Tool.any("newuidmap", "uidmap")));
+          all.add(some.subordinateIds());
+          all.add(some.userNamespaces());
+        });
     all.add(dataDirectory());
     all.add(disk());
     all.add(memory());
@@ -170,9 +181,9 @@ public final class Prerequisites {
   private Prerequisite disk() {
     String name = "free disk";
     try {
-      FileStore store = Files.getFileStore(existing());
-      long free = store.getUsableSpace();
-      String found = mib(free) + " MiB free, " + store.type();
+      DiskSpace space = DiskSpace.of(existing());
+      long free = space.freeBytes();
+      String found = mib(free) + " of " + mib(space.totalBytes()) + " MiB free";
       String remedy = "Free space where " + data + " lies, or choose another directory.";
       if (free < DISK_BYTES_MIN) {
         return Prerequisite.missing(name, found, remedy);

@@ -30,6 +30,7 @@ import java.util.Optional;
 public final class Setup {
 
   private static final Duration INSTALL_MAX = Duration.ofMinutes(30);
+  private static final int LOCK_SECONDS_MAX = 300;
 
   private final Parts parts;
   private final Processes processes;
@@ -75,25 +76,35 @@ public final class Setup {
       return;
     }
     if (!"root".equals(System.getProperty("user.name"))) {
-      throw notInstalled(missing, "this needs root");
+      throw Prerequisite.problem(found).orElseThrow().toException();
     }
     log.step("installing " + String.join(" ", missing));
-    apt(missing, log, List.of("update"));
-    List<String> install = new ArrayList<>(List.of("install", "-y", "--no-install-recommends"));
+    List<String> install =
+        new ArrayList<>(List.of("install", "-y", "--no-install-recommends", "--fix-broken"));
     install.addAll(missing);
-    apt(missing, log, install);
+    Finished updated = apt(log, List.of("update"));
+    Finished installed = apt(log, install);
+    if (!installed.ok()) {
+      // An installation that was cut short, by whomever, is finished first.
+      processes.run(environed("dpkg", "--configure", "-a"), log::line);
+      installed = apt(log, install);
+    }
+    if (!installed.ok()) {
+      throw notInstalled(
+          missing, updated.ok() ? installed.said() : updated.said() + "\n" + installed.said());
+    }
   }
 
-  private void apt(List<String> missing, BuildLog log, List<String> words) {
-    List<String> argv = new ArrayList<>(List.of("apt-get", "-q"));
+  /// Another apt, such as that of an earlier setup which goes on by itself, is waited for.
+  private Finished apt(BuildLog log, List<String> words) {
+    List<String> argv =
+        new ArrayList<>(List.of("apt-get", "-q", "-o", "DPkg::Lock::Timeout=" + LOCK_SECONDS_MAX));
     argv.addAll(words);
-    Finished finished =
-        processes.run(
-            Command.of(INSTALL_MAX, argv).env(Map.of("DEBIAN_FRONTEND", "noninteractive")),
-            log::line);
-    if (!finished.ok()) {
-      throw notInstalled(missing, finished.said());
-    }
+    return processes.run(environed(argv.toArray(String[]::new)), log::line);
+  }
+
+  private static Command environed(String... argv) {
+    return Command.of(INSTALL_MAX, argv).env(Map.of("DEBIAN_FRONTEND", "noninteractive"));
   }
 
   private static SpaceException notInstalled(List<String> missing, String cause) {

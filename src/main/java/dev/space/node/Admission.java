@@ -4,9 +4,8 @@ import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.Resources;
+import dev.space.host.DiskSpace;
 import java.io.IOException;
-import java.nio.file.FileStore;
-import java.nio.file.Files;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
@@ -19,18 +18,12 @@ final class Admission {
   private static final Logger log = LoggerFactory.getLogger(Admission.class);
 
   private final NodeSettings settings;
-  private final FileStore disk;
   private volatile BooleanSupplier evict = () -> false;
   private final Map<Machine, Resources> promised = new HashMap<>();
   private long memory;
 
   Admission(NodeSettings settings) {
     this.settings = settings;
-    try {
-      this.disk = Files.getFileStore(settings.dataDir());
-    } catch (IOException e) {
-      throw Folders.failure("The data directory can't be used", e);
-    }
   }
 
   /// Who can end an idle VM, and says whether one was ended.
@@ -144,18 +137,18 @@ final class Admission {
   }
 
   long diskFree() {
-    try {
-      return disk.getUsableSpace();
-    } catch (IOException e) {
-      throw Folders.failure("The data directory's free space can't be read", e);
-    }
+    return disk().freeBytes();
   }
 
   long diskTotal() {
+    return disk().totalBytes();
+  }
+
+  private DiskSpace disk() {
     try {
-      return disk.getTotalSpace();
+      return DiskSpace.of(settings.dataDir());
     } catch (IOException e) {
-      throw Folders.failure("The data directory's size can't be read", e);
+      throw Folders.failure("The data directory's free space can't be read", e);
     }
   }
 

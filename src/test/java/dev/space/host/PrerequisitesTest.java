@@ -28,8 +28,18 @@ class PrerequisitesTest {
   }
 
   private List<Prerequisite> look(String qemu, Path data) {
+    return look(qemu, data, "root");
+  }
+
+  private List<Prerequisite> look(String qemu, Path data, String user) {
     Processes processes = new Processes(Map.of("PATH", dir.resolve("bin").toString()), List.of());
-    return new Prerequisites(processes, qemu, data, dir.resolve("root")).look();
+    return new Prerequisites(processes, qemu, data, dir.resolve("root"), user).look();
+  }
+
+  private void file(String path, String text) throws IOException {
+    Path file = dir.resolve("root").resolve(path);
+    Files.createDirectories(file.getParent());
+    Files.writeString(file, text);
   }
 
   private static Prerequisite named(List<Prerequisite> all, String name) {
@@ -105,5 +115,54 @@ class PrerequisitesTest {
   void aHostWithoutCgroupsIsWarnedNotRefused() {
     assertThat(named(look(dir.resolve("data")), "cgroup v2").state())
         .isEqualTo(Prerequisite.State.WARN);
+  }
+
+  @Test
+  void aUserIsToldTheOneCommandForPackagesAndTheNextFreeRangeOfIds() throws IOException {
+    tool("unshare", "");
+    file("etc/subuid", "ann:100000:65536\nbob:165536:65536\njoe:231072:10\n");
+    file("etc/subgid", "ann:100000:65536\nodd line\n");
+    List<Prerequisite> all = look("qemu-system-x86_64", dir.resolve("data"), "joe");
+    assertThat(named(all, "user namespaces").state()).isEqualTo(Prerequisite.State.OK);
+    assertThat(Prerequisite.problem(all).orElseThrow().remedy().orElseThrow())
+        .contains("Run as root: apt-get update && apt-get install", " uidmap")
+        .contains("usermod --add-subuids 231082-296617 --add-subgids 231082-296617 joe");
+  }
+
+  @Test
+  void aUserWithIdsAndNamespacesLacksNothingOfThem() throws IOException {
+    tool("unshare", "");
+    tool("newuidmap", "");
+    file("etc/subuid", "joe:100000:65536\n");
+    file("etc/subgid", "joe:100000:65536\n");
+    List<Prerequisite> all = look("qemu-system-x86_64", dir.resolve("data"), "joe");
+    for (String name : List.of("newuidmap", "subordinate ids", "user namespaces")) {
+      assertThat(named(all, name).state()).as(name).isEqualTo(Prerequisite.State.OK);
+    }
+    assertThat(look("qemu-system-x86_64", dir.resolve("data"), "root"))
+        .noneMatch(p -> p.name().equals("newuidmap"));
+  }
+
+  @Test
+  void aKernelThatForbidsUserNamespacesIsToldWithItsSetting() throws IOException {
+    Path unshare = Files.createDirectories(dir.resolve("bin")).resolve("unshare");
+    Files.writeString(unshare, "#!/bin/sh\necho 'Operation not permitted'; exit 1\n");
+    Files.setPosixFilePermissions(unshare, PosixFilePermissions.fromString("rwxr-xr-x"));
+    file("proc/sys/kernel/unprivileged_userns_clone", "0\n");
+    Prerequisite found =
+        named(look("qemu-system-x86_64", dir.resolve("data"), "joe"), "user namespaces");
+    assertThat(found.state()).isEqualTo(Prerequisite.State.MISSING);
+    assertThat(found.remedy().orElseThrow()).contains("kernel.unprivileged_userns_clone=1");
+  }
+
+  @Test
+  void theLauncherKnowsEveryPackageThatIsAskedFor() throws IOException {
+    String listed = Files.readString(Path.of("launcher/packages"));
+    // These are on every Debian: without them nothing comes as far as the launcher.
+    List<String> essential = List.of("apt", "coreutils");
+    for (String name :
+        Prerequisite.missingPackages(look("qemu-system-x86_64", dir.resolve("data"), "joe"))) {
+      assertThat(essential.contains(name) || listed.contains(" " + name + "\n")).as(name).isTrue();
+    }
   }
 }
