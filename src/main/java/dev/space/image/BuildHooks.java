@@ -149,8 +149,9 @@ final class BuildHooks {
 
   /// What every image gets at last: names that resolve without a network, no traces of the host and
   /// of the build, times no newer than [#EPOCH_SECONDS], and Python's libraries compiled, which
-  /// makes a first `python3` quick. Python is compiled after the times are set, because a compiled
-  /// file holds its source's time.
+  /// makes a first `python3` quick. What is mounted at `/proc`, `/sys` and `/dev` is not the
+  /// image's, and only root may set its times. Python is compiled after the times are set, because a
+  /// compiled file holds its source's time.
   private static final String FINISH =
       """
       printf '127.0.0.1 localhost\\n::1 localhost ip6-localhost ip6-loopback\\n' > "$root/etc/hosts.new"
@@ -161,7 +162,8 @@ final class BuildHooks {
       rm -f "$root"/etc/*- "$root"/var/cache/debconf/*-old "$root"/var/lib/dpkg/*-old
       rm -rf "$root"/var/cache/man/* "$root"/var/cache/ldconfig/*
       find "$root/var/log" -type f -exec truncate -s 0 {} +
-      find "$root" -xdev -newermt @%1$d -exec touch -h -d @%1$d {} +
+      find "$root" -xdev \\( -path "$root/proc" -o -path "$root/sys" -o -path "$root/dev" \\) -prune \\
+        -o -newermt @%1$d -exec touch -h -d @%1$d {} +
       for python in "$root"/usr/bin/python3.[0-9]*; do
         [ -x "$python" ] || continue
         version="${python##*/}"
