@@ -109,8 +109,9 @@ final class SpaceProcess implements AutoCloseable {
 
   /// Sends a signal, such as INT.
   void signal(String name) throws Exception {
+    // The shell's own: a minimal Debian has no kill(1).
     Process kill =
-        new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).inheritIO().start();
+        new ProcessBuilder("sh", "-c", "kill -" + name + " " + process.pid()).inheritIO().start();
     assertThat(kill.waitFor()).isZero();
   }
 

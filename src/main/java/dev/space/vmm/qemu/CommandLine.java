@@ -53,7 +53,12 @@ record CommandLine(
     a.add(binary);
     // The last option is how a process is found again by its directory.
     add(a, "-name", "space,process=space-vm", "-pidfile", pidFile(spec.directory()).toString());
-    add(a, "-M", "q35,smm=off,sata=off,usb=off,vmport=off,dump-guest-core=off,memory-backend=mem");
+    // Without the stream's head (below) QEMU 10 fails an assertion over the stream's description.
+    add(
+        a,
+        "-M",
+        "q35,smm=off,sata=off,usb=off,vmport=off,dump-guest-core=off,suppress-vmdesc=on,"
+            + "memory-backend=mem");
     if (kvm) {
       add(a, "-accel", "kvm", "-cpu", "host");
     } else {

@@ -208,7 +208,10 @@ final class StateTransfer {
         copy(in, state, memoryBytes() * 2 + DEVICE_BYTES_MAX);
       }
       if (!await(done)) {
-        throw new IOException("QEMU reported that its state could not be saved");
+        throw new IOException(
+            qmp.closed().isDone()
+                ? "QEMU ended; it said: " + Launcher.log(spec.directory())
+                : "QEMU reported that its state could not be saved");
       }
     } finally {
       Files.deleteIfExists(socket);
