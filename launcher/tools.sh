@@ -8,18 +8,30 @@ go_toolchain=go1.26.8
 jdk_package=openjdk-25-jdk-headless
 
 # Installs Debian packages when that is possible without asking anybody; fails otherwise, and tells
-# apt's words when it was apt that failed. An installation that was cut short is finished first.
+# apt's words when it was apt that failed. An installation that was cut short is finished first; which
+# packages were in it stays in a file, as a program that is there can belong to one half installed.
 apt_install() {
   can_install || return 1
   local log=$state/log/apt.log
   mkdir -p -- "$state/log"
   say "installing $*"
+  printf '%s\n' "$@" >"$state/installing"
   {
     apt_get install "$@" || { dpkg --configure -a && apt_get update && apt_get install "$@"; }
-  } >"$log" 2>&1 </dev/null && return 0
+  } >"$log" 2>&1 </dev/null && { rm -f -- "$state/installing" && return 0; }
+  rm -f -- "$state/installing"
   if grep -q '^E: Unable to locate package' "$log"; then return 1; fi
   grep '^E: ' "$log" >&2 || tail -n 20 "$log" >&2
   return 1
+}
+
+# Finishes what an interrupt cut short.
+finish_installing() {
+  local -a packages=()
+  if [[ -s $state/installing ]] && can_install; then
+    mapfile -t packages <"$state/installing"
+    apt_install "${packages[@]}" || true
+  fi
 }
 
 can_install() {
@@ -97,6 +109,7 @@ get_jdk() {
 # Sets mvn to a Maven that the build accepts. It is fetched as an artifact, by coordinates, with
 # whatever older Maven the system has, so mirrors and proxies of its settings hold.
 get_maven() {
+  finish_installing
   local home=$state/tools/apache-maven-$maven_version
   mvn=$home/bin/mvn
   [[ -x $mvn ]] && return 0

@@ -43,7 +43,7 @@ public final class Machine {
     this.processes = new Processes(environment);
     Path data = config.dataDir();
     this.prerequisites = new Prerequisites(processes, config.qemu().binary(), data);
-    this.templates = new TemplateStore(data);
+    this.templates = new TemplateStore(data, processes);
     this.builder =
         new ImageBuilder(
             templates, data, processes, Optional.ofNullable(environment.get("SPACE_APT_MIRROR")));

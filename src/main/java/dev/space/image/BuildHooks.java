@@ -150,8 +150,8 @@ final class BuildHooks {
   /// What every image gets at last: names that resolve without a network, no traces of the host and
   /// of the build, times no newer than [#EPOCH_SECONDS], and Python's libraries compiled, which
   /// makes a first `python3` quick. What is mounted at `/proc`, `/sys` and `/dev` is not the
-  /// image's, and only root may set its times. Python is compiled after the times are set, because a
-  /// compiled file holds its source's time.
+  /// image's, and only root may set its times. Python is compiled after the times are set, because
+  /// a compiled file holds its source's time.
   private static final String FINISH =
       """
       printf '127.0.0.1 localhost\\n::1 localhost ip6-localhost ip6-loopback\\n' > "$root/etc/hosts.new"

@@ -75,7 +75,7 @@ final class ImageBuild {
     List<String> argv = parent.isPresent() ? upon(parent.get(), hooks, tar) : fresh(hooks, tar);
     Finished made =
         processes.run(
-            Command.of(BUILD_MAX, argv)
+            Command.of(BUILD_MAX, OwnerNamespace.in(argv))
                 .env(
                     Map.of(
                         "TMPDIR",
@@ -109,23 +109,24 @@ final class ImageBuild {
         processes.run(
             Command.of(
                     UNPACK_MAX,
-                    inNamespace(
-                        "tar",
-                        "-C",
-                        tree.toString(),
-                        "--numeric-owner",
-                        "--xattrs",
-                        "--xattrs-include=*",
-                        "--exclude=./dev/*",
-                        "-xpf",
-                        tar.toString()))
+                    OwnerNamespace.in(
+                        List.of(
+                            "tar",
+                            "-C",
+                            tree.toString(),
+                            "--numeric-owner",
+                            "--xattrs",
+                            "--xattrs-include=*",
+                            "--exclude=./dev/*",
+                            "-xpf",
+                            tar.toString())))
                 .onStart(tool -> TemplateStore.record(work.resolve("tool"), tool)),
             log::line);
     if (!unpacked.ok()) {
       throw new IOException("tar: " + unpacked.said());
     }
     Path image = ready.resolve("root.img");
-    new Ext4(processes, inNamespace()).readOnly(image, tree, content, log::line);
+    new Ext4(processes, OwnerNamespace.in(List.of())).readOnly(image, tree, content, log::line);
     StagedFile.sync(image);
     StagedFile.sync(ready.resolve("root.tar.zst"));
     long bytes = SparseFile.occupied(image);
@@ -214,21 +215,6 @@ final class ImageBuild {
     } else {
       log.line(line);
     }
-  }
-
-  /// Words before a tool that must see the files' owners: root sees them as they are, others inside
-  /// the user namespace that mmdebstrap makes for them.
-  private List<String> inNamespace(String... argv) {
-    List<String> all = new ArrayList<>();
-    if (!isRoot()) {
-      all.addAll(List.of("mmdebstrap", "--unshare-helper"));
-    }
-    all.addAll(List.of(argv));
-    return all;
-  }
-
-  private static boolean isRoot() {
-    return "root".equals(System.getProperty("user.name"));
   }
 
   private static SpaceException buildFailed(Finished made) {

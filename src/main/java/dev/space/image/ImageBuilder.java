@@ -61,7 +61,7 @@ public final class ImageBuilder implements TemplateBuilder {
         fill.write(work);
         return new Held(work, parse(work.resolve("recipe")), fingerprint(work.resolve("recipe")));
       } catch (IOException | RuntimeException e) {
-        StagedFile.remove(work);
+        OwnerNamespace.remove(processes, work);
         throw e;
       }
     } catch (IOException e) {
@@ -179,7 +179,7 @@ public final class ImageBuilder implements TemplateBuilder {
     @Override
     public void close() {
       try {
-        StagedFile.remove(work);
+        OwnerNamespace.remove(processes, work);
       } catch (IOException e) {
         throw failed("the build directory could not be removed", e);
       }

@@ -23,6 +23,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /// Prepares a machine: Debian packages, guest kernel, initramfs, base template. Each part is made
 /// only when it isn't there, aside and renamed, so that a setup can be repeated and goes on after
@@ -31,6 +33,7 @@ public final class Setup {
 
   private static final Duration INSTALL_MAX = Duration.ofMinutes(30);
   private static final int LOCK_SECONDS_MAX = 300;
+  private static final Pattern DEB_PACKAGE = Pattern.compile("[a-z0-9][a-z0-9.+-]{1,100}");
 
   private final Parts parts;
   private final Processes processes;
@@ -72,12 +75,38 @@ public final class Setup {
   ///   or apt fails
   public void install(List<Prerequisite> found, BuildLog log) {
     List<String> missing = Prerequisite.missingPackages(found);
-    if (missing.isEmpty()) {
-      return;
-    }
-    if (!"root".equals(System.getProperty("user.name"))) {
+    boolean root = "root".equals(System.getProperty("user.name"));
+    if (!root && !missing.isEmpty()) {
       throw Prerequisite.problem(found).orElseThrow().toException();
     }
+    if (!root || missing.isEmpty() && !Files.exists(installing())) {
+      return;
+    }
+    try {
+      Files.createDirectories(parts.data());
+      if (Files.exists(installing())) {
+        // Programs that are unpacked aren't missing, yet their packages may not be configured.
+        String cutShort = Files.readString(installing());
+        missing =
+            Stream.concat(missing.stream(), cutShort.lines())
+                .filter(DEB_PACKAGE.asMatchPredicate())
+                .distinct()
+                .toList();
+      }
+      Files.writeString(installing(), String.join("\n", missing));
+      installPackages(missing, log);
+      Files.delete(installing());
+    } catch (IOException e) {
+      throw unprepared(e);
+    }
+  }
+
+  /// Names what is being installed; it stays when that is cut short.
+  private Path installing() {
+    return parts.data().resolve("installing");
+  }
+
+  private void installPackages(List<String> missing, BuildLog log) {
     log.step("installing " + String.join(" ", missing));
     List<String> install =
         new ArrayList<>(List.of("install", "-y", "--no-install-recommends", "--fix-broken"));
@@ -258,11 +287,15 @@ public final class Setup {
         }
       }
     } catch (IOException e) {
-      throw Problem.of(
-              DiskFull.codeOf(e), "the data directory " + parts.data() + " can't be prepared")
-          .because(e)
-          .remedy("'space doctor' shows what is wrong with it.")
-          .toException(e);
+      throw unprepared(e);
     }
+  }
+
+  private SpaceException unprepared(IOException e) {
+    return Problem.of(
+            DiskFull.codeOf(e), "the data directory " + parts.data() + " can't be prepared")
+        .because(e)
+        .remedy("'space doctor' shows what is wrong with it.")
+        .toException(e);
   }
 }

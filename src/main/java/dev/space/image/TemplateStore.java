@@ -22,10 +22,12 @@ import tools.jackson.databind.json.JsonMapper;
 public final class TemplateStore implements TemplateImages {
 
   private final Path root;
+  private final Processes processes;
   private final JsonMapper json = JsonMapper.shared();
 
   /// @param data the service's data directory
-  public TemplateStore(Path data) {
+  public TemplateStore(Path data, Processes processes) {
+    this.processes = processes;
     this.root = data.toAbsolutePath().normalize().resolve("templates");
   }
 
@@ -109,7 +111,7 @@ public final class TemplateStore implements TemplateImages {
       for (Path entry : entries.filter(p -> p.toString().endsWith(StagedFile.SUFFIX)).toList()) {
         if (alive(entry.resolve("owner")).isEmpty()) {
           alive(entry.resolve("tool")).ifPresent(Processes::endTree);
-          StagedFile.remove(entry);
+          OwnerNamespace.remove(processes, entry);
         }
       }
     } catch (IOException e) {

@@ -92,6 +92,19 @@ class LauncherTest {
   }
 
   @Test
+  void whatAnInterruptLeftHalfInstalledIsInstalledAgain() throws Exception {
+    tool("apt-get", "echo apt-get \"$@\" >>" + dir + "/calls; kill -KILL $PPID");
+    tool("mvn", "exit 1");
+    says("can_install() { return 0; }; apt_install default-jdk maven");
+    tool("apt-get", "echo apt-get \"$@\" >>" + dir + "/calls");
+    says("can_install() { return 0; }; get_maven");
+    says("can_install() { return 0; }; get_maven");
+    List<String> calls = Files.readAllLines(dir.resolve("calls"));
+    assertThat(calls).hasSize(2);
+    assertThat(calls.get(1)).endsWith(" install default-jdk maven");
+  }
+
+  @Test
   void whatAptSaysIsPassedOn() throws Exception {
     tool("dpkg", "exit 0");
     tool("apt-get", "echo 'E: No space left'; exit 100");

@@ -30,7 +30,7 @@ class ImageBuilderTest {
   @TempDir private Path data;
   @TempDir private Path recipe;
   private final Processes commands = new Processes(System.getenv());
-  private TemplateStore store = new TemplateStore(Path.of("/nonexistent"));
+  private TemplateStore store = new TemplateStore(Path.of("/nonexistent"), commands);
   private ImageBuilder builder =
       new ImageBuilder(store, Path.of("/nonexistent"), commands, Optional.empty());
   private final Log log = new Log();
@@ -51,7 +51,7 @@ class ImageBuilderTest {
 
   @BeforeEach
   void makeBuilder() {
-    store = new TemplateStore(data);
+    store = new TemplateStore(data, commands);
     // The downloads of other tests are used again.
     builder = new ImageBuilder(store, TestImages.data(), commands, Optional.empty());
   }

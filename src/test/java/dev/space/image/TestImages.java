@@ -63,7 +63,7 @@ public final class TestImages {
   /// A template built from a recipe of this checkout, in the same data directory. The first time
   /// takes minutes and needs root, mmdebstrap and a network.
   public static synchronized TemplateBuilder.Built template(Path recipe) throws IOException {
-    TemplateStore store = new TemplateStore(data());
+    TemplateStore store = new TemplateStore(data(), PROCESSES);
     Path record = data().resolve("built-" + recipe.getFileName());
     if (Files.exists(record)) {
       String[] words = Files.readString(record).strip().split(" ");
@@ -87,7 +87,7 @@ public final class TestImages {
 
   private static synchronized Setup.Ready setup() {
     if (ready.isEmpty()) {
-      TemplateStore store = new TemplateStore(data());
+      TemplateStore store = new TemplateStore(data(), PROCESSES);
       ImageBuilder builder = new ImageBuilder(store, data(), PROCESSES, Optional.empty());
       Setup.Parts parts =
           new Setup.Parts(data(), Optional.empty(), agent(), Path.of("templates/base"));
@@ -99,7 +99,7 @@ public final class TestImages {
   private static Optional<Setup.Ready> ready = Optional.empty();
 
   public static TemplateImages images() {
-    return new TemplateStore(data());
+    return new TemplateStore(data(), PROCESSES);
   }
 
   public static DiskImages disks() {
