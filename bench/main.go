@@ -33,6 +33,7 @@ var sections = []section{
 	{"warm", measureWarm},
 	{"many", measureMany},
 	{"files", measureFiles},
+	{"firecracker", measureFirecracker},
 	{"simulated", measureSimulated},
 }
 

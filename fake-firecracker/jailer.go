@@ -179,17 +179,19 @@ func (j *jail) spawn(program string) {
 	if !j.daemonize {
 		stage.Stdin, stage.Stdout, stage.Stderr = os.Stdin, os.Stdout, os.Stderr
 	}
-	check(stage.Start(), "Failed to exec into Firecracker")
+	var pidFile *os.File
 	if j.pidNamespace {
+		// The child moves the root of this mount namespace away: afterwards the path leads nowhere.
 		path := filepath.Join(j.root, j.name+".pid")
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			_ = stage.Process.Kill()
-			check(err, "Failed to open file "+path)
-		}
-		_, err = fmt.Fprint(file, stage.Process.Pid)
-		check(err, "Failed to write to file "+path)
-		file.Close()
+		var err error
+		pidFile, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		check(err, "Failed to open file "+path)
+	}
+	check(stage.Start(), "Failed to exec into Firecracker")
+	if pidFile != nil {
+		_, err := fmt.Fprint(pidFile, stage.Process.Pid)
+		check(err, "Failed to write the pid file")
+		pidFile.Close()
 	}
 	os.Exit(0)
 }

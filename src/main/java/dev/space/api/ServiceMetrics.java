@@ -5,6 +5,7 @@ import dev.space.core.node.NodeRuntime;
 import dev.space.core.sandbox.SandboxState;
 import dev.space.http.RequestObserver;
 import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
@@ -97,6 +98,16 @@ public final class ServiceMetrics implements RequestObserver {
         .labelNames("state")
         .callback(
             callback -> counts.get().forEach((state, count) -> callback.call(count, state.wire())))
+        .register(registry);
+  }
+
+  /// Where the counters of the VM monitor come from.
+  public void monitor(Supplier<Map<String, Long>> counters) {
+    CounterWithCallback.builder()
+        .name("space_vmm_total")
+        .help("What the VM monitor counts since the service's start, by its own names.")
+        .labelNames("what")
+        .callback(callback -> counters.get().forEach((what, count) -> callback.call(count, what)))
         .register(registry);
   }
 

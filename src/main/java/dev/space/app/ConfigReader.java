@@ -3,6 +3,7 @@ package dev.space.app;
 import dev.space.app.SpaceConfig.Boot;
 import dev.space.app.SpaceConfig.E2b;
 import dev.space.app.SpaceConfig.E2bTls;
+import dev.space.app.SpaceConfig.Firecracker;
 import dev.space.app.SpaceConfig.Limits;
 import dev.space.app.SpaceConfig.OnStop;
 import dev.space.app.SpaceConfig.Qemu;
@@ -56,6 +57,12 @@ public final class ConfigReader {
           "qemu.binary",
           "qemu.accelerator",
           "qemu.uid_base",
+          "firecracker.binary",
+          "firecracker.jailer",
+          "firecracker.uid_base",
+          "firecracker.call_seconds",
+          "firecracker.disk_ops",
+          "firecracker.disk_bytes",
           "boot.kernel",
           "boot.modules",
           "boot.agent",
@@ -187,6 +194,13 @@ public final class ConfigReader {
             text("qemu.binary").orElse("qemu-system-x86_64"),
             accelerator(),
             (int) number("qemu.uid_base", 200_000, 1000, 2_000_000_000)),
+        new Firecracker(
+            text("firecracker.binary").orElse("firecracker"),
+            Optional.of(text("firecracker.jailer").orElse("jailer")).filter(j -> !j.equals("none")),
+            (int) number("firecracker.uid_base", 200_000, 1000, 2_000_000_000),
+            (int) number("firecracker.call_seconds", 10, 1, 3600),
+            number("firecracker.disk_ops", 0, 0, 1L << 30),
+            number("firecracker.disk_bytes", 0, 0, 1L << 50)),
         new Boot(
             text("boot.kernel").map(Path::of),
             text("boot.modules").map(Path::of),

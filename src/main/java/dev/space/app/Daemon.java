@@ -60,7 +60,8 @@ public final class Daemon implements AutoCloseable {
       DataDirectory directory = push(DataDirectory.open(config.dataDir()));
       Driver driver =
           switch (config.vmm()) {
-            case AUTO, QEMU -> new Machine(config, home, environment).driver(clock, random);
+            case AUTO, QEMU, FIRECRACKER ->
+                new Machine(config, home, environment).driver(clock, random);
             case SIMULATED -> SimulatedMachine.driver(clock, random);
           };
       var services = push(new Services(config, driver, clock, random));
@@ -74,7 +75,7 @@ public final class Daemon implements AutoCloseable {
             }
           });
 
-      HttpServer server = serve(config, services, clock, random);
+      HttpServer server = serve(config, services, driver, clock, random);
       push(() -> server.stop(STOP_GRACE));
       this.controlUrl = url(server.address(CONTROL));
       this.dataUrl = config.dataUrl().orElseGet(() -> url(server.address(DATA)));
@@ -109,8 +110,13 @@ public final class Daemon implements AutoCloseable {
   }
 
   private static HttpServer serve(
-      SpaceConfig config, Services services, InstantSource clock, SecureRandom random) {
+      SpaceConfig config,
+      Services services,
+      Driver driver,
+      InstantSource clock,
+      SecureRandom random) {
     var metrics = new ServiceMetrics(services.node());
+    metrics.monitor(() -> driver.vmm().counters());
     services.events().listen(metrics::count);
     var dataPort = new java.util.concurrent.atomic.AtomicInteger();
     var settings =

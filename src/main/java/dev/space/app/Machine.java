@@ -1,5 +1,7 @@
 package dev.space.app;
 
+import dev.space.core.error.ErrorCode;
+import dev.space.core.error.Problem;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.TemplateBuilder.BuildLog;
 import dev.space.core.vm.Isolation;
@@ -8,17 +10,21 @@ import dev.space.host.Cgroups;
 import dev.space.host.Prerequisite;
 import dev.space.host.Prerequisites;
 import dev.space.host.Processes;
+import dev.space.host.UserIds;
 import dev.space.image.DiskImages;
 import dev.space.image.ImageBuilder;
 import dev.space.image.Setup;
 import dev.space.image.TemplateStore;
 import dev.space.node.HostDisks;
+import dev.space.vmm.firecracker.FirecrackerSettings;
+import dev.space.vmm.firecracker.FirecrackerSettings.Jail;
+import dev.space.vmm.firecracker.FirecrackerVmm;
 import dev.space.vmm.qemu.QemuSettings;
 import dev.space.vmm.qemu.QemuSettings.Acceleration;
-import dev.space.vmm.qemu.QemuSettings.UserRange;
 import dev.space.vmm.qemu.QemuVmm;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -91,6 +97,9 @@ public final class Machine {
         return Prerequisite.warn(
             name, "not known yet: there is no guest to try", "Run 'space setup', then this again.");
       }
+      if (config.vmm() == SpaceConfig.VmmChoice.FIRECRACKER) {
+        return jail(name, firecracker(ready.get()));
+      }
       Isolation isolation = qemu(ready.get()).isolation();
       return switch (isolation) {
         case QEMU_TCG ->
@@ -108,6 +117,17 @@ public final class Machine {
       return Prerequisite.missing(
           name, e.problem().oneLine(), e.problem().remedy().orElse("Run 'space setup'."));
     }
+  }
+
+  private static Prerequisite jail(String name, FirecrackerVmm vmm) {
+    String what = vmm.isolation().wire() + " " + vmm.version();
+    return vmm.jailed()
+        ? Prerequisite.ok(name, what + ", each VM in a jail of its own")
+        : Prerequisite.warn(
+            name,
+            what
+                + " WITHOUT ITS JAILER: a guest that breaks out of it has all that the service has",
+            "For anything but development set firecracker.jailer to the jailer and run as root.");
   }
 
   /// Whether a daemon could start now. Quick.
@@ -152,7 +172,9 @@ public final class Machine {
           .toException();
     }
     return new Driver(
-        qemu(ready.get()),
+        config.vmm() == SpaceConfig.VmmChoice.FIRECRACKER
+            ? firecracker(ready.get())
+            : qemu(ready.get()),
         new GrpcGuestConnector(clock, random),
         templates,
         new HostDisks(disks),
@@ -171,9 +193,38 @@ public final class Machine {
             Acceleration.valueOf(qemu.accelerator().toUpperCase(Locale.ROOT)),
             config.dataDir().resolve("probe"),
             root
-                ? Optional.of(new UserRange(qemu.uidBase(), config.limits().vmsMax()))
+                ? Optional.of(new UserIds.Range(qemu.uidBase(), config.limits().vmsMax()))
                 : Optional.empty(),
             root ? Cgroups.open(Path.of("/"), cgroup()) : Optional.empty());
     return QemuVmm.open(settings, processes);
+  }
+
+  private FirecrackerVmm firecracker(Setup.Ready ready) {
+    SpaceConfig.Firecracker firecracker = config.firecracker();
+    boolean root = "root".equals(System.getProperty("user.name"));
+    if (firecracker.jailer().isPresent() && !root) {
+      throw Problem.of(ErrorCode.PREREQUISITE_MISSING, "Firecracker's jailer needs root")
+          .because("this service runs as " + System.getProperty("user.name"))
+          .remedy("Run it as root; for development alone, set firecracker.jailer to none.")
+          .toException();
+    }
+    Jail jail =
+        firecracker
+            .jailer()
+            .<Jail>map(
+                jailer ->
+                    new Jail.Jailer(
+                        jailer, new UserIds.Range(firecracker.uidBase(), config.limits().vmsMax())))
+            .orElseGet(Jail.None::new);
+    var settings =
+        new FirecrackerSettings(
+            firecracker.binary(),
+            jail,
+            setup.vmlinux(),
+            ready.boot().initramfs(),
+            Duration.ofSeconds(firecracker.callSeconds()),
+            new FirecrackerSettings.DiskRate(firecracker.diskOps(), firecracker.diskBytes()),
+            root ? Cgroups.open(Path.of("/"), cgroup()) : Optional.empty());
+    return FirecrackerVmm.open(settings, processes);
   }
 }

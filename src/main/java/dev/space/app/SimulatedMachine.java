@@ -37,7 +37,7 @@ final class SimulatedMachine {
     TemplateBuilder builder =
         _ -> {
           throw Problem.of(ErrorCode.NOT_SUPPORTED, "A simulated machine builds no templates")
-              .remedy("Start the service with vmm: auto or qemu.")
+              .remedy("Start the service with vmm: auto, qemu or firecracker.")
               .toException();
         };
     return new Driver(

@@ -27,6 +27,7 @@ public record SpaceConfig(
     E2b e2b,
     VmmChoice vmm,
     Qemu qemu,
+    Firecracker firecracker,
     Boot boot,
     Limits limits,
     Sessions sessions,
@@ -50,6 +51,7 @@ public record SpaceConfig(
   public enum VmmChoice {
     AUTO,
     QEMU,
+    FIRECRACKER,
     SIMULATED
   }
 
@@ -57,6 +59,19 @@ public record SpaceConfig(
   /// @param uidBase first of the unprivileged user ids that VM processes run as when the daemon is
   ///   root
   public record Qemu(String binary, String accelerator, int uidBase) {}
+
+  /// @param jailer what keeps each process from the host; empty means nothing, for development
+  /// @param uidBase first of the user ids that jailed processes run as
+  /// @param callSeconds how long a call that sets something up may take
+  /// @param diskOps requests a second to each disk of a VM; 0 means as many as the host does
+  /// @param diskBytes bytes a second, likewise
+  public record Firecracker(
+      String binary,
+      Optional<String> jailer,
+      int uidBase,
+      int callSeconds,
+      long diskOps,
+      long diskBytes) {}
 
   /// @param kernel a bzImage of the operator's own, with its modules; empty means Debian's
   /// @param agent the guest agent's binary

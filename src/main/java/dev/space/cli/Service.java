@@ -77,6 +77,7 @@ final class Service implements AutoCloseable {
         SpaceConfig.E2b.OFF,
         config.vmm(),
         config.qemu(),
+        config.firecracker(),
         config.boot(),
         config.limits(),
         config.sessions(),

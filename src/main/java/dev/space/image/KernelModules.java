@@ -23,7 +23,7 @@ import org.tukaani.xz.XZInputStream;
 final class KernelModules {
 
   /// What a guest needs, in the order it is good to load them: the disks first, then the overlay,
-  /// then the channel to the host.
+  /// then the channel to the host. The balloon gives freed memory back under Firecracker.
   static final List<String> WANTED =
       List.of(
           "virtio_pci",
@@ -33,6 +33,7 @@ final class KernelModules {
           "overlay",
           "virtio_console",
           "virtio_rng",
+          "virtio_balloon",
           "virtio_net",
           "vsock",
           "vmw_vsock_virtio_transport");
@@ -106,7 +107,8 @@ final class KernelModules {
                   ? "neither " + directory + " nor its modules.builtin has it"
                   : "modules depend on each other: " + String.join(", ", above))
           .remedy(
-              "Use Debian's cloud kernel ('space setup' fetches it) or one with virtio and overlay.")
+              "Use Debian's cloud kernel ('space setup' fetches it) or one with virtio and"
+                  + " overlay.")
           .toException();
     }
     byte[] content = read(file);
@@ -118,8 +120,8 @@ final class KernelModules {
                             ErrorCode.PREREQUISITE_MISSING,
                             "the kernel module " + file + " is damaged")
                         .remedy(
-                            "Remove the folder 'kernel' of the data directory and run 'space setup',"
-                                + " which fetches it again.")
+                            "Remove the folder 'kernel' of the data directory and run 'space"
+                                + " setup', which fetches it again.")
                         .toException())
             .depends();
     List<String> all = new ArrayList<>();

@@ -164,6 +164,20 @@ public final class Setup {
     return Optional.of(new Ready(boots.prepare(kernel.get(), parts.agent()), base.get()));
   }
 
+  /// The uncompressed kernel, for monitors that boot no other; made unless it is there.
+  ///
+  /// @throws SpaceException PREREQUISITE_MISSING when there is no kernel, or it is damaged
+  public Path vmlinux() {
+    GuestKernel kernel =
+        presentKernel()
+            .orElseThrow(
+                () ->
+                    Problem.of(ErrorCode.PREREQUISITE_MISSING, "there is no guest kernel")
+                        .remedy("Run 'space setup'.")
+                        .toException());
+    return boots.vmlinux(kernel);
+  }
+
   /// The state of each part, for `doctor`.
   public List<Prerequisite> look() {
     String remedy = "Run 'space setup'.";

@@ -163,6 +163,10 @@ final class Connection implements AutoCloseable {
     };
   }
 
+  SocketChannel channel() {
+    return channel;
+  }
+
   Endpoint endpoint() {
     return endpoint;
   }

@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 /// Holds an exchange to its time. Blocking reads on a channel know no timeout, so the watchdog
 /// closes the channel when the time is over, which ends them.
-final class Watchdog implements AutoCloseable {
+public final class Watchdog implements AutoCloseable {
 
   private final SocketChannel channel;
   private final long silenceNanos;
@@ -24,7 +24,11 @@ final class Watchdog implements AutoCloseable {
     this.endNanos = endNanos;
   }
 
-  static Watchdog start(
+  /// Watches a channel from now on.
+  ///
+  /// @param deadline for all of the exchange
+  /// @param silence how long nothing may come
+  public static Watchdog start(
       SocketChannel channel, Optional<Duration> deadline, Optional<Duration> silence) {
     long start = System.nanoTime();
     Watchdog dog =
@@ -44,7 +48,7 @@ final class Watchdog implements AutoCloseable {
   }
 
   /// Whether it was the watchdog that closed the channel.
-  boolean fired() {
+  public boolean fired() {
     return fired;
   }
 
@@ -76,6 +80,7 @@ final class Watchdog implements AutoCloseable {
     return left;
   }
 
+  /// The exchange is over in time.
   @Override
   public void close() {
     over.countDown();

@@ -185,7 +185,7 @@ public final class WireClient {
     }
   }
 
-  private static WireResponse readHead(Connection connection, String method) throws WireException {
+  static WireResponse readHead(Connection connection, String method) throws WireException {
     while (true) {
       String status =
           connection

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.space.app.RealDaemon.Answer;
 import dev.space.app.RealDaemon.Event;
 import dev.space.app.RealDaemon.Session;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,11 +25,16 @@ class DaemonDeathVmTest {
 
   private static final String COUNT = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done";
 
+  /// A data directory for daemons; a subclass configures another monitor in it.
+  Path prepare(String name) throws IOException {
+    return RealDaemon.prepare(name);
+  }
+
   @Test
   @DisplayName(
       "behaviours 9, 26, 27: kill -9: same ids, sessions, output and timers; nothing left over")
   void aKilledDaemonLosesNothing() throws Exception {
-    Path dir = RealDaemon.prepare("killed");
+    Path dir = prepare("killed");
     String running;
     String paused;
     String suspended;
@@ -87,7 +93,7 @@ class DaemonDeathVmTest {
   @DisplayName(
       "behaviour 47: SIGTERM keeps sandboxes or suspends them, tells streams, exits cleanly")
   void aStopDoesAsConfigured() throws Exception {
-    Path dir = RealDaemon.prepare("stopped");
+    Path dir = prepare("stopped");
     String id;
     Session counter;
     try (RealDaemon first = RealDaemon.start(dir)) {
@@ -122,7 +128,7 @@ class DaemonDeathVmTest {
   @Test
   @DisplayName("a create takes a warm VM; a moved tag re-targets its pool; a restart sweeps them")
   void warmPoolsFollowTheirTag() throws Exception {
-    Path dir = RealDaemon.prepare("warm");
+    Path dir = prepare("warm");
     Files.writeString(dir.resolve("config.yaml"), "warm: {small: 1, unknown: 1}\n");
     Path recipe = Files.createDirectories(dir.resolve("recipe"));
     try (RealDaemon daemon = RealDaemon.start(dir)) {
@@ -180,7 +186,7 @@ class DaemonDeathVmTest {
   @Test
   @DisplayName("limits: what doesn't fit is refused with the figures, and nothing is left of it")
   void admissionSaysWhatIsLacking() throws Exception {
-    Path dir = RealDaemon.prepare("limits");
+    Path dir = prepare("limits");
     try (RealDaemon daemon =
         RealDaemon.start(dir, "limits.memory_mib=700", "limits.memory_overcommit=1")) {
       String one = daemon.create();
@@ -224,7 +230,7 @@ class DaemonDeathVmTest {
   @DisplayName(
       "a daemon that dies while a timer runs ends what was due meanwhile at its next start")
   void timersSurvive() throws Exception {
-    Path dir = RealDaemon.prepare("timers");
+    Path dir = prepare("timers");
     String id;
     try (RealDaemon first = RealDaemon.start(dir)) {
       id = first.create("\"timeout\":\"2s\",\"on_timeout\":\"suspend\"");

@@ -39,7 +39,12 @@ class LifecycleVmTest {
 
   @BeforeAll
   void start() throws Exception {
-    daemon = RealDaemon.start(RealDaemon.prepare("life"));
+    daemon = RealDaemon.start(prepare("life"));
+  }
+
+  /// A data directory for the daemon; a subclass configures another monitor in it.
+  Path prepare(String name) throws java.io.IOException {
+    return RealDaemon.prepare(name);
   }
 
   @AfterAll

@@ -97,6 +97,12 @@ final class RealDaemon implements AutoCloseable {
     return prepare(Files.createDirectory(ROOT.resolve(name)), ROOT.resolve("base"));
   }
 
+  /// The same with base snapshots apart from those of other monitors.
+  static Path prepareApart(String name, String base) throws IOException {
+    return prepare(
+        Files.createDirectory(ROOT.resolve(name)), Files.createDirectories(ROOT.resolve(base)));
+  }
+
   static Path prepare(Path dir, Path base) throws IOException {
     TestImages.boot();
     for (String part : List.of("kernel", "boot")) {
@@ -404,10 +410,13 @@ final class RealDaemon implements AutoCloseable {
     Map<String, ProcessIdentity> found = new TreeMap<>();
     for (ProcessIdentity process : ProcessIdentity.all()) {
       List<String> arguments = process.arguments();
-      int at = arguments.indexOf("-pidfile");
+      // QEMU's and Firecracker's processes name a file in their VM's directory.
+      int qemu = arguments.indexOf("-pidfile");
+      int firecracker = arguments.indexOf("--api-sock");
+      int at = Math.max(qemu, firecracker);
       if (at >= 0 && arguments.get(at + 1).startsWith(root + "/")) {
         String[] parts = arguments.get(at + 1).split("/");
-        found.put(parts[parts.length - 2], process);
+        found.put(parts[parts.length - (firecracker >= 0 ? 3 : 2)], process);
       }
     }
     return found;

@@ -44,6 +44,9 @@ class SdkTest {
   /// What of a prepared data directory never changes, so that two may share it.
   private static final List<String> PREPARED = List.of("boot", "kernel", "templates");
 
+  /// What a subclass configures differently.
+  static final Map<String, String> SETTINGS = new HashMap<>();
+
   private static Path data = Path.of("");
   private static Path authority = Path.of("");
   private static Optional<Daemon> daemon = Optional.empty();
@@ -70,6 +73,7 @@ class SdkTest {
     flags.put("e2b.tls_listen", "127.0.0.1:0");
     authority =
         new Certificates(data, System.getenv(), new SecureRandom()).make(DOMAIN).authority();
+    flags.putAll(SETTINGS);
     SpaceConfig config = ConfigReader.read(Optional.empty(), Map.of(), flags, ROOT);
     daemon = Optional.of(Daemon.start(config, ROOT, System.getenv(), false));
     URI secure = URI.create(daemon.flatMap(Daemon::e2bTlsUrl).orElseThrow());

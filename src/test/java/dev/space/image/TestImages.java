@@ -50,6 +50,13 @@ public final class TestImages {
     return new BootImages(data).prepare(kernel, agent);
   }
 
+  /// The uncompressed kernel.
+  public static Path vmlinux() {
+    setup();
+    GuestKernel kernel = new KernelStore(data(), PROCESSES).installed().orElseThrow();
+    return new BootImages(data()).vmlinux(kernel);
+  }
+
   /// The base template's root image.
   public static Path root() {
     return images().root(digest());

@@ -257,9 +257,12 @@ public abstract class VmmContractTest {
   void aSavedGuestRunsOnWhenItIsNotEnded() throws Exception {
     Vm vm = restore("rollback");
     try (GuestLink link = wake(vm)) {
-      save(vm, Files.createDirectories(root().resolveSibling("rolled")), false);
-      vm.resume();
-      assertThat(output(link, "r", "echo on > /f; sync; cat /f")).isEqualTo("on\n");
+      assertThat(output(link, "k", "echo kept > /dev/shm/k; cat /dev/shm/k")).isEqualTo("kept\n");
+    }
+    save(vm, Files.createDirectories(root().resolveSibling("rolled")), false);
+    try (GuestLink link = wake(vm)) {
+      assertThat(output(link, "r", "cat /dev/shm/k; echo on > /f; sync; cat /f"))
+          .isEqualTo("kept\non\n");
     }
   }
 

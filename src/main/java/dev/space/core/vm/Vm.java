@@ -18,7 +18,8 @@ public interface Vm {
   /// Lets the vCPUs run. Resuming what runs does nothing.
   void resume();
 
-  /// Saves device state and memory of a paused VM, which stays paused. Disks are the caller's.
+  /// Saves device state and memory of a paused VM, which stays paused. Disks are the caller's, to
+  /// be copied before the VM runs again. Streams that are open to its agent end with it.
   ///
   /// @param state file to write the device state to
   /// @param memory what to save of the memory, and where

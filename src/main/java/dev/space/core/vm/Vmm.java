@@ -35,6 +35,12 @@ public interface Vmm {
   /// without an owner after a crash between a process's start and its entry.
   Map<Path, VmIdentity> running(Path root);
 
+  /// What the monitor counts since this daemon's start, by name, for the operator. Reads files:
+  /// costs what they hold.
+  default Map<String, Long> counters() {
+    return Map.of();
+  }
+
   /// Writes the whole memory of an image that has `changes` as one new file, sparse where it can
   /// be. What it makes serves as `memory` of an image without changes, with the same `state`.
   ///

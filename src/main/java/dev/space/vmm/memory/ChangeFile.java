@@ -117,36 +117,53 @@ public final class ChangeFile {
   ///   of a memory of another size
   public static long apply(Path file, long memoryBytes, Sink sink) throws IOException {
     try (In in = new In(file)) {
-      ByteBuffer header = in.need(HEADER_BYTES);
-      if (header.getLong() != MAGIC || header.getInt() != VERSION) {
-        throw damaged(file, "it is no change file of version " + VERSION);
-      }
-      int flags = header.getInt();
-      long memory = header.getLong();
-      long runCount = header.getLong();
-      long pages = header.getLong();
-      if (memory != memoryBytes || memory <= 0 || memory > MEMORY_BYTES_MAX) {
-        throw damaged(file, "it is of a memory of " + memory + " bytes");
-      }
-      long pagesMax = memory / PAGE_BYTES;
-      if ((flags & ~IN_STATE) != 0
-          || runCount < 0
-          || pages < runCount
-          || pages > pagesMax
-          || in.size != HEADER_BYTES + runCount * RUN_BYTES + pages * PAGE_BYTES + TRAILER_BYTES) {
-        throw damaged(file, "its size doesn't fit its header");
-      }
-      for (PageRun run : runs(in, file, runCount, pages, pagesMax)) {
+      List<PageRun> runs = runs(in, file, memoryBytes);
+      for (PageRun run : runs) {
         give(in, run, sink);
       }
       int crc = (int) in.crc.getValue();
       if (in.need(TRAILER_BYTES).getInt() != crc) {
         throw damaged(file, "its checksum is wrong");
       }
-      return pages * PAGE_BYTES;
+      return runs.stream().mapToLong(PageRun::count).sum() * PAGE_BYTES;
     } catch (EOFException _) {
       throw damaged(file, "it is cut off");
     }
+  }
+
+  /// Which pages a file holds, in order. Its checksum is not looked at.
+  ///
+  /// @throws dev.space.core.error.SpaceException SNAPSHOT_DAMAGED when that can't be told, or it is
+  ///   of a memory of another size
+  public static List<PageRun> runs(Path file, long memoryBytes) throws IOException {
+    try (In in = new In(file)) {
+      return runs(in, file, memoryBytes);
+    } catch (EOFException _) {
+      throw damaged(file, "it is cut off");
+    }
+  }
+
+  private static List<PageRun> runs(In in, Path file, long memoryBytes) throws IOException {
+    ByteBuffer header = in.need(HEADER_BYTES);
+    if (header.getLong() != MAGIC || header.getInt() != VERSION) {
+      throw damaged(file, "it is no change file of version " + VERSION);
+    }
+    int flags = header.getInt();
+    long memory = header.getLong();
+    long runCount = header.getLong();
+    long pages = header.getLong();
+    if (memory != memoryBytes || memory <= 0 || memory > MEMORY_BYTES_MAX) {
+      throw damaged(file, "it is of a memory of " + memory + " bytes");
+    }
+    long pagesMax = memory / PAGE_BYTES;
+    if ((flags & ~IN_STATE) != 0
+        || runCount < 0
+        || pages < runCount
+        || pages > pagesMax
+        || in.size != HEADER_BYTES + runCount * RUN_BYTES + pages * PAGE_BYTES + TRAILER_BYTES) {
+      throw damaged(file, "its size doesn't fit its header");
+    }
+    return runs(in, file, runCount, pages, pagesMax);
   }
 
   private static List<PageRun> runs(In in, Path file, long count, long pages, long pagesMax)

@@ -1,6 +1,7 @@
 package dev.space.vmm.qemu;
 
 import dev.space.core.error.SpaceException;
+import dev.space.host.PlainText;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Base64;
@@ -38,18 +39,13 @@ final class Console {
                   DEADLINE)
               .asString("");
       String all =
-          tail + printable(new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_8));
+          tail
+              + PlainText.of(
+                  new String(Base64.getDecoder().decode(base64), StandardCharsets.UTF_8));
       tail = all.length() > TAIL_CHARS_MAX ? all.substring(all.length() - TAIL_CHARS_MAX) : all;
     } catch (SpaceException | IllegalArgumentException _) {
       // What was read before is the tail, then.
     }
     return tail;
-  }
-
-  /// Without escape sequences, carriage returns and other controls.
-  static String printable(String text) {
-    return text.replaceAll("\u001b\\[[0-9;?]*[A-Za-z]", "")
-        .replace("\r", "")
-        .replaceAll("[\\p{Cntrl}&&[^\n\t]]", "?");
   }
 }

@@ -6,8 +6,8 @@ import dev.space.core.error.SpaceException;
 import dev.space.host.Command;
 import dev.space.host.ProcessIdentity;
 import dev.space.host.Processes;
+import dev.space.host.SocketPath;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -19,9 +19,6 @@ import java.util.function.Consumer;
 
 /// Starts QEMU processes and opens their control connection.
 final class Launcher {
-
-  /// Longest path of a unix socket (sun_path, with its final zero).
-  private static final int SOCKET_PATH_BYTES_MAX = 107;
 
   /// The host ends guests before its own services when it runs out of memory.
   private static final int OOM_SCORE_ADJ = 300;
@@ -74,15 +71,7 @@ final class Launcher {
 
   /// The path of a socket, which the kernel bounds.
   static Path socket(Path directory, String name) {
-    Path path = directory.toAbsolutePath().resolve(name);
-    int bytes = path.toString().getBytes(StandardCharsets.UTF_8).length;
-    if (bytes > SOCKET_PATH_BYTES_MAX) {
-      throw Problem.of(ErrorCode.VMM_FAILED, "The path '" + path + "' is too long for a socket.")
-          .because(bytes + " bytes, at most " + SOCKET_PATH_BYTES_MAX)
-          .remedy("Use a data directory with a shorter path.")
-          .toException();
-    }
-    return path;
+    return SocketPath.of(directory.resolve(name));
   }
 
   /// What QEMU said last.

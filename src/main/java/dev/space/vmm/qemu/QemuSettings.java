@@ -1,6 +1,7 @@
 package dev.space.vmm.qemu;
 
 import dev.space.host.Cgroups;
+import dev.space.host.UserIds;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -19,7 +20,7 @@ public record QemuSettings(
     Path initramfs,
     Acceleration acceleration,
     Path cache,
-    Optional<UserRange> users,
+    Optional<UserIds.Range> users,
     Optional<Cgroups> cgroups) {
 
   /// Without cgroups.
@@ -29,7 +30,7 @@ public record QemuSettings(
       Path initramfs,
       Acceleration acceleration,
       Path cache,
-      Optional<UserRange> users) {
+      Optional<UserIds.Range> users) {
     this(binary, kernel, initramfs, acceleration, cache, users, Optional.empty());
   }
 
@@ -40,10 +41,4 @@ public record QemuSettings(
     KVM,
     TCG
   }
-
-  /// User ids (and group ids of the same number) that belong to nobody else on the host.
-  ///
-  /// @param first at least 1000
-  /// @param count how many VMs can run at once
-  public record UserRange(int first, int count) {}
 }

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.space.core.error.SpaceException;
 import dev.space.core.template.Resources;
 import dev.space.core.vm.VmSpec;
+import dev.space.host.PlainText;
+import dev.space.host.UserIds;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -75,12 +77,12 @@ class CommandLineTest {
 
   @Test
   void consoleTextIsMadePrintable() {
-    assertThat(Console.printable("a\u001b[1;31mb\r\n\u0000\tc")).isEqualTo("ab\n?\tc");
+    assertThat(PlainText.of("a\u001b[1;31mb\r\n\u0000\tc")).isEqualTo("ab\n?\tc");
   }
 
   @Test
   void userIdsAreGivenOnceAndComeBack() {
-    var ids = new UserIds(Optional.of(new QemuSettings.UserRange(1000, 2)));
+    var ids = new UserIds(Optional.of(new UserIds.Range(1000, 2)));
     ids.adopt(1000);
     ids.adopt(5);
     assertThat(ids.take()).contains(1001);

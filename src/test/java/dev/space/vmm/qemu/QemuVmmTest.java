@@ -57,7 +57,7 @@ class QemuVmmTest extends VmmContractTest {
         boot.initramfs(),
         QemuSettings.Acceleration.AUTO,
         dir.resolve("cache"),
-        root ? Optional.of(new QemuSettings.UserRange(200_000, 100)) : Optional.empty());
+        root ? Optional.of(new dev.space.host.UserIds.Range(200_000, 100)) : Optional.empty());
   }
 
   private static Processes processes() {

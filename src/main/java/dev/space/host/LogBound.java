@@ -1,4 +1,4 @@
-package dev.space.vmm.qemu;
+package dev.space.host;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -9,9 +9,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
-/// Keeps the files that take QEMU's messages small: a guest can make it complain as often as it
-/// likes. They are open for appending, so cutting one is seen at its next line.
-final class LogBound {
+/// Keeps the files small that take the messages of VM processes: a guest can make one complain as
+/// often as it likes. One that is open for appending is cut; what is written at a place of its own
+/// leaves a hole before it, which occupies nothing.
+public final class LogBound {
 
   private static final long LOG_BYTES_MAX = 256 * 1024;
   private static final long LOOK_NANOS = Duration.ofSeconds(10).toNanos();
@@ -19,12 +20,14 @@ final class LogBound {
   private final Set<Path> logs = ConcurrentHashMap.newKeySet();
   private boolean watching;
 
-  void add(Path log) {
+  /// Watches a file from now on.
+  public void add(Path log) {
     logs.add(log);
     watch();
   }
 
-  void remove(Path log) {
+  /// Watches a file no more.
+  public void remove(Path log) {
     logs.remove(log);
   }
 
@@ -32,7 +35,7 @@ final class LogBound {
   private synchronized void watch() {
     if (!watching) {
       watching = true;
-      Thread.ofVirtual().name("qemu-logs").start(this::run);
+      Thread.ofVirtual().name("vm-logs").start(this::run);
     }
   }
 
@@ -48,7 +51,8 @@ final class LogBound {
     }
   }
 
-  static void cut(Path log) {
+  /// Empties a file that has grown over the bound.
+  public static void cut(Path log) {
     try (FileChannel channel = FileChannel.open(log, StandardOpenOption.WRITE)) {
       if (channel.size() > LOG_BYTES_MAX) {
         channel.truncate(0);

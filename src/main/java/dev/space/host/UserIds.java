@@ -1,4 +1,4 @@
-package dev.space.vmm.qemu;
+package dev.space.host;
 
 import dev.space.core.error.ErrorCode;
 import dev.space.core.error.Problem;
@@ -7,17 +7,26 @@ import java.util.Optional;
 
 /// Gives every VM process a user id of its own, so that one that a guest took over can't reach the
 /// next. Ids of VMs that a former daemon left are taken when those are adopted.
-final class UserIds {
+public final class UserIds {
 
-  private final Optional<QemuSettings.UserRange> range;
+  /// User ids (and group ids of the same number) that belong to nobody else on the host.
+  ///
+  /// @param first at least 1000
+  /// @param count how many VMs can run at once
+  public record Range(int first, int count) {}
+
+  private final Optional<Range> range;
   private final BitSet taken = new BitSet();
 
-  UserIds(Optional<QemuSettings.UserRange> range) {
+  /// @param range empty when VMs run as who the daemon runs as
+  public UserIds(Optional<Range> range) {
     this.range = range;
   }
 
   /// A free id; empty when VMs run as who the daemon runs as.
-  synchronized Optional<Integer> take() {
+  ///
+  /// @throws dev.space.core.error.SpaceException CAPACITY when all are taken
+  public synchronized Optional<Integer> take() {
     if (range.isEmpty()) {
       return Optional.empty();
     }
@@ -25,7 +34,7 @@ final class UserIds {
     if (slot >= range.get().count()) {
       throw Problem.of(ErrorCode.CAPACITY, "All user ids for VMs are taken.")
           .because(range.get().count() + " VMs run")
-          .remedy("Give the QEMU driver a larger range of user ids.")
+          .remedy("Raise limits.vms_max, which is how many user ids there are.")
           .toException();
     }
     taken.set(slot);
@@ -33,11 +42,12 @@ final class UserIds {
   }
 
   /// Takes an id that a process has already.
-  synchronized void adopt(int id) {
+  public synchronized void adopt(int id) {
     range.map(r -> id - r.first()).filter(this::inRange).ifPresent(taken::set);
   }
 
-  synchronized void release(Optional<Integer> id) {
+  /// Gives an id back whose process is gone.
+  public synchronized void release(Optional<Integer> id) {
     if (id.isPresent() && range.isPresent()) {
       int slot = id.get() - range.get().first();
       if (inRange(slot)) {
