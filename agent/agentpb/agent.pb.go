@@ -1340,7 +1340,11 @@ type OutputRequest struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The last seq the caller has; the stream goes on with the next one. Older ones that the agent no
 	// longer keeps are reported by one gap event.
-	AfterSeq      uint64 `protobuf:"varint,2,opt,name=after_seq,json=afterSeq,proto3" json:"after_seq,omitempty"`
+	AfterSeq uint64 `protobuf:"varint,2,opt,name=after_seq,json=afterSeq,proto3" json:"after_seq,omitempty"`
+	// Present: the process is started first, as by Start, so that a command's first output is one
+	// exchange away. Its id is the one above. An agent that doesn't know the field answers
+	// process_not_found.
+	Start         *StartRequest `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1387,6 +1391,13 @@ func (x *OutputRequest) GetAfterSeq() uint64 {
 		return x.AfterSeq
 	}
 	return 0
+}
+
+func (x *OutputRequest) GetStart() *StartRequest {
+	if x != nil {
+		return x.Start
+	}
+	return nil
 }
 
 // Events are numbered from 1 without holes. The stream ends after exit.
@@ -3790,10 +3801,11 @@ const file_agent_proto_rawDesc = "" +
 	"\x06signal\x18\x02 \x01(\rR\x06signal\x12\x1f\n" +
 	"\vcore_dumped\x18\x03 \x01(\bR\n" +
 	"coreDumped\x12\x1b\n" +
-	"\ttimed_out\x18\x04 \x01(\bR\btimedOut\"<\n" +
+	"\ttimed_out\x18\x04 \x01(\bR\btimedOut\"p\n" +
 	"\rOutputRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
-	"\tafter_seq\x18\x02 \x01(\x04R\bafterSeq\"\x9b\x02\n" +
+	"\tafter_seq\x18\x02 \x01(\x04R\bafterSeq\x122\n" +
+	"\x05start\x18\x03 \x01(\v2\x1c.space.agent.v1.StartRequestR\x05start\"\x9b\x02\n" +
 	"\vOutputEvent\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x123\n" +
 	"\astarted\x18\x02 \x01(\v2\x17.space.agent.v1.StartedH\x00R\astarted\x12\x18\n" +
@@ -4102,75 +4114,76 @@ var file_agent_proto_depIdxs = []int32{
 	1,  // 6: space.agent.v1.Process.state:type_name -> space.agent.v1.ProcessState
 	19, // 7: space.agent.v1.Process.exit:type_name -> space.agent.v1.Exit
 	58, // 8: space.agent.v1.Process.env:type_name -> space.agent.v1.Process.EnvEntry
-	22, // 9: space.agent.v1.OutputEvent.started:type_name -> space.agent.v1.Started
-	23, // 10: space.agent.v1.OutputEvent.gap:type_name -> space.agent.v1.Gap
-	19, // 11: space.agent.v1.OutputEvent.exit:type_name -> space.agent.v1.Exit
-	2,  // 12: space.agent.v1.SignalRequest.scope:type_name -> space.agent.v1.SignalScope
-	15, // 13: space.agent.v1.ResizeRequest.size:type_name -> space.agent.v1.PtySize
-	18, // 14: space.agent.v1.ListProcessesReply.processes:type_name -> space.agent.v1.Process
-	3,  // 15: space.agent.v1.Entry.type:type_name -> space.agent.v1.EntryType
-	3,  // 16: space.agent.v1.Entry.target_type:type_name -> space.agent.v1.EntryType
-	59, // 17: space.agent.v1.Entry.xattrs:type_name -> space.agent.v1.Entry.XattrsEntry
-	34, // 18: space.agent.v1.ReadFileReply.entry:type_name -> space.agent.v1.Entry
-	44, // 19: space.agent.v1.WriteFileRequest.header:type_name -> space.agent.v1.WriteFileHeader
-	60, // 20: space.agent.v1.WriteFileHeader.xattrs:type_name -> space.agent.v1.WriteFileHeader.XattrsEntry
-	48, // 21: space.agent.v1.WriteTreeRequest.header:type_name -> space.agent.v1.WriteTreeHeader
-	4,  // 22: space.agent.v1.WatchEvent.kind:type_name -> space.agent.v1.WatchEvent.Kind
-	34, // 23: space.agent.v1.WatchEvent.entry:type_name -> space.agent.v1.Entry
-	55, // 24: space.agent.v1.TunnelRequest.target:type_name -> space.agent.v1.TunnelTarget
-	5,  // 25: space.agent.v1.Agent.Hello:input_type -> space.agent.v1.HelloRequest
-	7,  // 26: space.agent.v1.Agent.Adopt:input_type -> space.agent.v1.AdoptRequest
-	9,  // 27: space.agent.v1.Agent.Sync:input_type -> space.agent.v1.SyncRequest
-	11, // 28: space.agent.v1.Agent.Shutdown:input_type -> space.agent.v1.ShutdownRequest
-	13, // 29: space.agent.v1.Agent.Stats:input_type -> space.agent.v1.StatsRequest
-	16, // 30: space.agent.v1.Agent.Start:input_type -> space.agent.v1.StartRequest
-	20, // 31: space.agent.v1.Agent.Output:input_type -> space.agent.v1.OutputRequest
-	24, // 32: space.agent.v1.Agent.WriteStdin:input_type -> space.agent.v1.WriteStdinRequest
-	26, // 33: space.agent.v1.Agent.Signal:input_type -> space.agent.v1.SignalRequest
-	28, // 34: space.agent.v1.Agent.Resize:input_type -> space.agent.v1.ResizeRequest
-	30, // 35: space.agent.v1.Agent.ListProcesses:input_type -> space.agent.v1.ListProcessesRequest
-	32, // 36: space.agent.v1.Agent.Release:input_type -> space.agent.v1.ReleaseRequest
-	35, // 37: space.agent.v1.Agent.Stat:input_type -> space.agent.v1.StatRequest
-	36, // 38: space.agent.v1.Agent.ListDir:input_type -> space.agent.v1.ListDirRequest
-	37, // 39: space.agent.v1.Agent.MakeDir:input_type -> space.agent.v1.MakeDirRequest
-	38, // 40: space.agent.v1.Agent.Move:input_type -> space.agent.v1.MoveRequest
-	39, // 41: space.agent.v1.Agent.Remove:input_type -> space.agent.v1.RemoveRequest
-	41, // 42: space.agent.v1.Agent.ReadFile:input_type -> space.agent.v1.ReadFileRequest
-	43, // 43: space.agent.v1.Agent.WriteFile:input_type -> space.agent.v1.WriteFileRequest
-	45, // 44: space.agent.v1.Agent.ReadTree:input_type -> space.agent.v1.ReadTreeRequest
-	47, // 45: space.agent.v1.Agent.WriteTree:input_type -> space.agent.v1.WriteTreeRequest
-	50, // 46: space.agent.v1.Agent.Watch:input_type -> space.agent.v1.WatchRequest
-	51, // 47: space.agent.v1.Agent.MarkWatch:input_type -> space.agent.v1.MarkWatchRequest
-	54, // 48: space.agent.v1.Agent.Tunnel:input_type -> space.agent.v1.TunnelRequest
-	6,  // 49: space.agent.v1.Agent.Hello:output_type -> space.agent.v1.HelloReply
-	8,  // 50: space.agent.v1.Agent.Adopt:output_type -> space.agent.v1.AdoptReply
-	10, // 51: space.agent.v1.Agent.Sync:output_type -> space.agent.v1.SyncReply
-	12, // 52: space.agent.v1.Agent.Shutdown:output_type -> space.agent.v1.ShutdownReply
-	14, // 53: space.agent.v1.Agent.Stats:output_type -> space.agent.v1.StatsReply
-	17, // 54: space.agent.v1.Agent.Start:output_type -> space.agent.v1.StartReply
-	21, // 55: space.agent.v1.Agent.Output:output_type -> space.agent.v1.OutputEvent
-	25, // 56: space.agent.v1.Agent.WriteStdin:output_type -> space.agent.v1.WriteStdinReply
-	27, // 57: space.agent.v1.Agent.Signal:output_type -> space.agent.v1.SignalReply
-	29, // 58: space.agent.v1.Agent.Resize:output_type -> space.agent.v1.ResizeReply
-	31, // 59: space.agent.v1.Agent.ListProcesses:output_type -> space.agent.v1.ListProcessesReply
-	33, // 60: space.agent.v1.Agent.Release:output_type -> space.agent.v1.ReleaseReply
-	34, // 61: space.agent.v1.Agent.Stat:output_type -> space.agent.v1.Entry
-	34, // 62: space.agent.v1.Agent.ListDir:output_type -> space.agent.v1.Entry
-	34, // 63: space.agent.v1.Agent.MakeDir:output_type -> space.agent.v1.Entry
-	34, // 64: space.agent.v1.Agent.Move:output_type -> space.agent.v1.Entry
-	40, // 65: space.agent.v1.Agent.Remove:output_type -> space.agent.v1.RemoveReply
-	42, // 66: space.agent.v1.Agent.ReadFile:output_type -> space.agent.v1.ReadFileReply
-	34, // 67: space.agent.v1.Agent.WriteFile:output_type -> space.agent.v1.Entry
-	46, // 68: space.agent.v1.Agent.ReadTree:output_type -> space.agent.v1.Chunk
-	49, // 69: space.agent.v1.Agent.WriteTree:output_type -> space.agent.v1.WriteTreeReply
-	53, // 70: space.agent.v1.Agent.Watch:output_type -> space.agent.v1.WatchEvent
-	52, // 71: space.agent.v1.Agent.MarkWatch:output_type -> space.agent.v1.MarkWatchReply
-	46, // 72: space.agent.v1.Agent.Tunnel:output_type -> space.agent.v1.Chunk
-	49, // [49:73] is the sub-list for method output_type
-	25, // [25:49] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	16, // 9: space.agent.v1.OutputRequest.start:type_name -> space.agent.v1.StartRequest
+	22, // 10: space.agent.v1.OutputEvent.started:type_name -> space.agent.v1.Started
+	23, // 11: space.agent.v1.OutputEvent.gap:type_name -> space.agent.v1.Gap
+	19, // 12: space.agent.v1.OutputEvent.exit:type_name -> space.agent.v1.Exit
+	2,  // 13: space.agent.v1.SignalRequest.scope:type_name -> space.agent.v1.SignalScope
+	15, // 14: space.agent.v1.ResizeRequest.size:type_name -> space.agent.v1.PtySize
+	18, // 15: space.agent.v1.ListProcessesReply.processes:type_name -> space.agent.v1.Process
+	3,  // 16: space.agent.v1.Entry.type:type_name -> space.agent.v1.EntryType
+	3,  // 17: space.agent.v1.Entry.target_type:type_name -> space.agent.v1.EntryType
+	59, // 18: space.agent.v1.Entry.xattrs:type_name -> space.agent.v1.Entry.XattrsEntry
+	34, // 19: space.agent.v1.ReadFileReply.entry:type_name -> space.agent.v1.Entry
+	44, // 20: space.agent.v1.WriteFileRequest.header:type_name -> space.agent.v1.WriteFileHeader
+	60, // 21: space.agent.v1.WriteFileHeader.xattrs:type_name -> space.agent.v1.WriteFileHeader.XattrsEntry
+	48, // 22: space.agent.v1.WriteTreeRequest.header:type_name -> space.agent.v1.WriteTreeHeader
+	4,  // 23: space.agent.v1.WatchEvent.kind:type_name -> space.agent.v1.WatchEvent.Kind
+	34, // 24: space.agent.v1.WatchEvent.entry:type_name -> space.agent.v1.Entry
+	55, // 25: space.agent.v1.TunnelRequest.target:type_name -> space.agent.v1.TunnelTarget
+	5,  // 26: space.agent.v1.Agent.Hello:input_type -> space.agent.v1.HelloRequest
+	7,  // 27: space.agent.v1.Agent.Adopt:input_type -> space.agent.v1.AdoptRequest
+	9,  // 28: space.agent.v1.Agent.Sync:input_type -> space.agent.v1.SyncRequest
+	11, // 29: space.agent.v1.Agent.Shutdown:input_type -> space.agent.v1.ShutdownRequest
+	13, // 30: space.agent.v1.Agent.Stats:input_type -> space.agent.v1.StatsRequest
+	16, // 31: space.agent.v1.Agent.Start:input_type -> space.agent.v1.StartRequest
+	20, // 32: space.agent.v1.Agent.Output:input_type -> space.agent.v1.OutputRequest
+	24, // 33: space.agent.v1.Agent.WriteStdin:input_type -> space.agent.v1.WriteStdinRequest
+	26, // 34: space.agent.v1.Agent.Signal:input_type -> space.agent.v1.SignalRequest
+	28, // 35: space.agent.v1.Agent.Resize:input_type -> space.agent.v1.ResizeRequest
+	30, // 36: space.agent.v1.Agent.ListProcesses:input_type -> space.agent.v1.ListProcessesRequest
+	32, // 37: space.agent.v1.Agent.Release:input_type -> space.agent.v1.ReleaseRequest
+	35, // 38: space.agent.v1.Agent.Stat:input_type -> space.agent.v1.StatRequest
+	36, // 39: space.agent.v1.Agent.ListDir:input_type -> space.agent.v1.ListDirRequest
+	37, // 40: space.agent.v1.Agent.MakeDir:input_type -> space.agent.v1.MakeDirRequest
+	38, // 41: space.agent.v1.Agent.Move:input_type -> space.agent.v1.MoveRequest
+	39, // 42: space.agent.v1.Agent.Remove:input_type -> space.agent.v1.RemoveRequest
+	41, // 43: space.agent.v1.Agent.ReadFile:input_type -> space.agent.v1.ReadFileRequest
+	43, // 44: space.agent.v1.Agent.WriteFile:input_type -> space.agent.v1.WriteFileRequest
+	45, // 45: space.agent.v1.Agent.ReadTree:input_type -> space.agent.v1.ReadTreeRequest
+	47, // 46: space.agent.v1.Agent.WriteTree:input_type -> space.agent.v1.WriteTreeRequest
+	50, // 47: space.agent.v1.Agent.Watch:input_type -> space.agent.v1.WatchRequest
+	51, // 48: space.agent.v1.Agent.MarkWatch:input_type -> space.agent.v1.MarkWatchRequest
+	54, // 49: space.agent.v1.Agent.Tunnel:input_type -> space.agent.v1.TunnelRequest
+	6,  // 50: space.agent.v1.Agent.Hello:output_type -> space.agent.v1.HelloReply
+	8,  // 51: space.agent.v1.Agent.Adopt:output_type -> space.agent.v1.AdoptReply
+	10, // 52: space.agent.v1.Agent.Sync:output_type -> space.agent.v1.SyncReply
+	12, // 53: space.agent.v1.Agent.Shutdown:output_type -> space.agent.v1.ShutdownReply
+	14, // 54: space.agent.v1.Agent.Stats:output_type -> space.agent.v1.StatsReply
+	17, // 55: space.agent.v1.Agent.Start:output_type -> space.agent.v1.StartReply
+	21, // 56: space.agent.v1.Agent.Output:output_type -> space.agent.v1.OutputEvent
+	25, // 57: space.agent.v1.Agent.WriteStdin:output_type -> space.agent.v1.WriteStdinReply
+	27, // 58: space.agent.v1.Agent.Signal:output_type -> space.agent.v1.SignalReply
+	29, // 59: space.agent.v1.Agent.Resize:output_type -> space.agent.v1.ResizeReply
+	31, // 60: space.agent.v1.Agent.ListProcesses:output_type -> space.agent.v1.ListProcessesReply
+	33, // 61: space.agent.v1.Agent.Release:output_type -> space.agent.v1.ReleaseReply
+	34, // 62: space.agent.v1.Agent.Stat:output_type -> space.agent.v1.Entry
+	34, // 63: space.agent.v1.Agent.ListDir:output_type -> space.agent.v1.Entry
+	34, // 64: space.agent.v1.Agent.MakeDir:output_type -> space.agent.v1.Entry
+	34, // 65: space.agent.v1.Agent.Move:output_type -> space.agent.v1.Entry
+	40, // 66: space.agent.v1.Agent.Remove:output_type -> space.agent.v1.RemoveReply
+	42, // 67: space.agent.v1.Agent.ReadFile:output_type -> space.agent.v1.ReadFileReply
+	34, // 68: space.agent.v1.Agent.WriteFile:output_type -> space.agent.v1.Entry
+	46, // 69: space.agent.v1.Agent.ReadTree:output_type -> space.agent.v1.Chunk
+	49, // 70: space.agent.v1.Agent.WriteTree:output_type -> space.agent.v1.WriteTreeReply
+	53, // 71: space.agent.v1.Agent.Watch:output_type -> space.agent.v1.WatchEvent
+	52, // 72: space.agent.v1.Agent.MarkWatch:output_type -> space.agent.v1.MarkWatchReply
+	46, // 73: space.agent.v1.Agent.Tunnel:output_type -> space.agent.v1.Chunk
+	50, // [50:74] is the sub-list for method output_type
+	26, // [26:50] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_agent_proto_init() }

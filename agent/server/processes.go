@@ -33,8 +33,16 @@ func (a *Agent) Start(_ context.Context, request *pb.StartRequest) (*pb.StartRep
 	return &pb.StartReply{Process: describe(started), Existed: existed}, nil
 }
 
-// Output follows a process.
+// Output follows a process, which it starts first when asked to.
 func (a *Agent) Output(request *pb.OutputRequest, stream grpc.ServerStreamingServer[pb.OutputEvent]) error {
+	if request.Start != nil {
+		if request.Start.Id != request.Id {
+			return fault.Invalid("the process to start is %q, that to follow %q", request.Start.Id, request.Id)
+		}
+		if _, err := a.Start(stream.Context(), request.Start); err != nil {
+			return err
+		}
+	}
 	p, err := a.Processes.Get(request.Id)
 	if err != nil {
 		return err

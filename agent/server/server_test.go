@@ -126,3 +126,67 @@ func TestACommandOverTheLink(t *testing.T) {
 	_, err = client.Release(ctx, &pb.ReleaseRequest{Id: "hi"})
 	wantFault(t, err, codes.NotFound, "process_not_found")
 }
+
+// follow gives a process's output, its exit and the fault that ended the stream.
+func follow(stream pb.Agent_OutputClient) (text string, exit *pb.Exit, err error) {
+	for {
+		event, err := stream.Recv()
+		if err != nil {
+			return text, exit, err
+		}
+		text += string(event.GetStdout())
+		if event.GetExit() != nil {
+			exit = event.GetExit()
+		}
+	}
+}
+
+func TestOutputStartsItsProcessOnce(t *testing.T) {
+	client, ctx := adopted(t)
+	mark := filepath.Join(t.TempDir(), "mark")
+	request := &pb.OutputRequest{Id: "once", Start: &pb.StartRequest{
+		Id: "once", Argv: []string{"sh", "-c", "echo x >> " + mark + "; echo hi"},
+	}}
+	for range 3 {
+		stream, err := client.Output(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, exit, _ := follow(stream)
+		if text != "hi\n" || exit == nil || exit.Code != 0 {
+			t.Fatalf("%q %v", text, exit)
+		}
+	}
+	if marks, err := os.ReadFile(mark); err != nil || string(marks) != "x\n" {
+		t.Fatalf("it ran as often as %q says, %v", marks, err)
+	}
+	for reason, bad := range map[string]*pb.OutputRequest{
+		"command_not_found": {Id: "a", Start: &pb.StartRequest{Id: "a", Argv: []string{"no-such-command"}}},
+		"workdir_not_found": {Id: "b", Start: &pb.StartRequest{Id: "b", Argv: []string{"true"}, Cwd: "/nowhere"}},
+		"invalid_argument":  {Id: "c", Start: &pb.StartRequest{Id: "d", Argv: []string{"true"}}},
+		"process_not_found": {Id: "e"},
+	} {
+		stream, err := client.Output(ctx, bad)
+		if err == nil {
+			_, _, err = follow(stream)
+		}
+		if !strings.HasPrefix(status.Convert(err).Message(), reason+": ") {
+			t.Errorf("want %s, got %v", reason, err)
+		}
+	}
+}
+
+func TestWhatHasEndedTakesNoSignalAndNoInput(t *testing.T) {
+	client, ctx := adopted(t)
+	stream, err := client.Output(ctx, &pb.OutputRequest{Id: "over", Start: &pb.StartRequest{
+		Id: "over", Argv: []string{"true"}, Stdin: pb.StdinMode_STDIN_PIPE,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, exit, _ := follow(stream); exit == nil {
+		t.Fatal("no exit")
+	}
+	_, err = client.Signal(ctx, &pb.SignalRequest{Id: "over", Signal: 15})
+	wantFault(t, err, codes.FailedPrecondition, "process_ended")
+}

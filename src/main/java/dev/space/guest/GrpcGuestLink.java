@@ -46,6 +46,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -121,11 +122,40 @@ final class GrpcGuestLink implements GuestLink {
   }
 
   @Override
-  public void output(String processId, long afterSeq, OutputSink sink) {
+  public void run(ProcessSpec spec, long afterSeq, OutputSink sink) {
     OutputRequest request =
-        OutputRequest.newBuilder().setId(processId).setAfterSeq(afterSeq).build();
+        OutputRequest.newBuilder()
+            .setId(spec.id())
+            .setAfterSeq(afterSeq)
+            .setStart(Messages.start(spec))
+            .build();
+    var begun = new AtomicBoolean();
+    try {
+      follow(
+          request,
+          event -> {
+            begun.set(true);
+            sink.accept(event);
+          });
+    } catch (SpaceException e) {
+      boolean unknown = e.code() == ErrorCode.NOT_FOUND || e.code() == ErrorCode.SESSION_NOT_FOUND;
+      if (begun.get() || !unknown) {
+        throw e;
+      }
+      // A guest that was saved with an older agent.
+      start(spec);
+      output(spec.id(), afterSeq, sink);
+    }
+  }
+
+  @Override
+  public void output(String processId, long afterSeq, OutputSink sink) {
+    follow(OutputRequest.newBuilder().setId(processId).setAfterSeq(afterSeq).build(), sink);
+  }
+
+  private void follow(OutputRequest request, OutputSink sink) {
     try (var call = calls.open(AgentGrpc.getOutputMethod(), request)) {
-      long last = afterSeq;
+      long last = request.getAfterSeq();
       for (var message = call.next(); message != null; message = call.next()) {
         OutputEvent event = Messages.output(message);
         last = following(last, event);

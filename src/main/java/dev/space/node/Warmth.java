@@ -22,9 +22,8 @@ final class Warmth {
   /// @return its status, -1 when a signal ended it
   static int run(Guest guest, String id, List<String> argv) {
     AtomicInteger status = new AtomicInteger(-1);
-    guest.start(ProcessSpec.of(id, argv));
-    guest.output(
-        id,
+    guest.run(
+        ProcessSpec.of(id, argv),
         0,
         event -> {
           if (event instanceof OutputEvent.Exited exited) {

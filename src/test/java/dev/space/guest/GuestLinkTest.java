@@ -113,6 +113,22 @@ class GuestLinkTest {
   }
 
   @Test
+  void aRunStartsOnceAndFollows() {
+    for (int i = 0; i < 2; i++) {
+      List<OutputEvent> events = new ArrayList<>();
+      link.run(
+          ProcessSpec.of("run", List.of("sh", "-c", "mkdir run-once && exit 4")), 0, events::add);
+      assertThat(events.getFirst()).isInstanceOf(OutputEvent.Started.class);
+      var exit = (OutputEvent.Exited) events.getLast();
+      assertThat(exit.exit().code()).isEqualTo(4);
+    }
+    assertCode(
+        ErrorCode.COMMAND_NOT_FOUND,
+        () -> link.run(ProcessSpec.of("none", List.of("no-such-command")), 0, event -> {}));
+    assertCode(ErrorCode.ILLEGAL_STATE, () -> link.signal("run", 15, Guest.SignalScope.PROCESS));
+  }
+
+  @Test
   void twentyMegabytesArriveUnchanged() {
     var ran = run("big", "sh", "-c", "head -c 20000000 /dev/zero | tr '\\0' x");
     assertThat(ran.stdout()).hasSize(20_000_000).containsOnly('x');

@@ -19,6 +19,14 @@ public interface Guest {
 
   ProcessInfo start(ProcessSpec spec);
 
+  /// Starts a process, unless there is one with its id, and gives its events as [#output] does: the
+  /// first output comes after one exchange with the guest. Before the first event a failure means
+  /// what it means for [#start].
+  default void run(ProcessSpec spec, long afterSeq, OutputSink sink) {
+    start(spec);
+    output(spec.id(), afterSeq, sink);
+  }
+
   /// Gives every event after `afterSeq` to the sink, up to and with the exit, then returns. A sink
   /// that blocks slows the process down in the end.
   void output(String processId, long afterSeq, OutputSink sink);

@@ -186,7 +186,7 @@ final class AttachedSession implements SessionService.Attachment {
             next = guest.writeStdin(known.id(), offset + at, chunk, eof && last);
             at += length;
           } while (at < data.length);
-          session.inputWritten(next);
+          session.input().written(next);
           return next;
         });
   }
@@ -200,7 +200,7 @@ final class AttachedSession implements SessionService.Attachment {
           do {
             int length = Math.min(CHUNK_BYTES_MAX, data.length - at);
             boolean last = at + length == data.length;
-            session.appendStdin(guest, Arrays.copyOfRange(data, at, at + length), eof && last);
+            session.input().append(guest, Arrays.copyOfRange(data, at, at + length), eof && last);
             at += length;
           } while (at < data.length);
           return at;

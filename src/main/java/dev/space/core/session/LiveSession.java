@@ -7,7 +7,6 @@ import dev.space.core.error.SpaceException;
 import dev.space.core.guest.Guest;
 import dev.space.core.guest.OutputEvent;
 import dev.space.core.guest.ProcessExit;
-import dev.space.core.guest.ProcessInfo;
 import dev.space.core.sandbox.SandboxService;
 import java.time.Duration;
 import java.time.Instant;
@@ -31,8 +30,10 @@ final class LiveSession {
   private static final Duration RETRY_FIRST = Duration.ofMillis(20);
   private static final Duration RETRY_MAX = Duration.ofSeconds(1);
 
+  /// How long a guest may take to start a process.
+  private static final Duration START_MAX = Duration.ofSeconds(30);
+
   private final SessionHost host;
-  private final SessionRecords records;
   private final InstantSource clock;
   private final OutputLog log;
   private final Runnable idle;
@@ -45,12 +46,13 @@ final class LiveSession {
   /// One start at a time.
   private final ReentrantLock starting = new ReentrantLock();
 
-  /// Guards the place of the next byte of input; -1 while it isn't known.
-  private final ReentrantLock input = new ReentrantLock();
-
-  private long inputOffset = -1;
-  private volatile Session session;
+  private final SessionInput input;
+  private final LiveRecord record;
   private @Nullable Thread pump;
+
+  /// The start under way.
+  private volatile @Nullable ProcessStart start;
+
   private boolean pumpAgain;
 
   /// Whether the log says already that the disk is full. The pump's own.
@@ -64,10 +66,10 @@ final class LiveSession {
       SessionRecords records,
       InstantSource clock,
       Runnable idle) {
-    this.session = session;
+    this.record = new LiveRecord(session, records, lock);
+    this.input = new SessionInput(session.id());
     this.log = log;
     this.host = host;
-    this.records = records;
     this.clock = clock;
     this.idle = idle;
     if (session.state().isTerminal()) {
@@ -76,7 +78,11 @@ final class LiveSession {
   }
 
   Session session() {
-    return session;
+    return record.now();
+  }
+
+  SessionInput input() {
+    return input;
   }
 
   OutputLog log() {
@@ -97,98 +103,75 @@ final class LiveSession {
   /// @throws SpaceException the session's own error when it failed or was lost, or why it can't be
   ///   started now
   void start(Caller caller) {
-    if (session.state() == SessionState.CREATED) {
+    if (session().state() == SessionState.CREATED) {
       starting.lock();
       try {
-        if (session.state() == SessionState.CREATED) {
+        if (session().state() == SessionState.CREATED) {
           startProcess(caller);
         }
       } finally {
         starting.unlock();
       }
     }
-    if (session.state() == SessionState.FAILED) {
+    if (session().state() == SessionState.FAILED) {
       throw error().toException();
     }
   }
 
   private void startProcess(Caller caller) {
-    try (var use = host.use(caller, session.sandboxId())) {
-      Guest guest = use.guest();
-      ProcessInfo info;
+    try (var use = host.use(caller, session().sandboxId())) {
+      ProcessStart mine = underWay(use.guest());
       try {
-        info = startInGuest(guest);
+        if (!mine.awaitBegin(START_MAX)) {
+          mine.cancel();
+          throw Problem.of(ErrorCode.DEADLINE_EXCEEDED, "The guest did not start the command.")
+              .because("no answer within " + START_MAX.toSeconds() + " s")
+              .remedy("Try again: a command that did start is not started twice.")
+              .toException();
+        }
       } catch (SpaceException e) {
-        if (neverStarted(e.code())) {
+        if (ProcessStart.never(e.code())) {
           end(SessionState.FAILED, Optional.empty(), Optional.of(e.problem()));
         }
         throw e;
       }
-      running(info);
     }
   }
 
-  private ProcessInfo startInGuest(Guest guest) {
-    try {
-      return guest.start(session.spec());
-    } catch (SpaceException e) {
-      if (session.shell() && e.code() == ErrorCode.COMMAND_NOT_FOUND) {
-        return guest.start(CommandRules.withoutBash(session.spec()));
-      }
-      throw e;
-    }
-  }
-
-  private static boolean neverStarted(ErrorCode code) {
-    return code == ErrorCode.COMMAND_NOT_FOUND
-        || code == ErrorCode.USER_NOT_FOUND
-        || code == ErrorCode.WORKDIR_NOT_FOUND
-        || code == ErrorCode.PERMISSION_DENIED
-        || code == ErrorCode.INVALID_REQUEST;
-  }
-
-  private void running(ProcessInfo info) {
-    // The record is written after the pump was set off: the first output doesn't wait for a disk.
-    // A crash in between leaves a session that is "created" and whose start finds its process.
-    Session changed;
+  /// The start under way, which a caller that went away may have left.
+  private ProcessStart underWay(Guest guest) {
     lock.lock();
     try {
-      if (session.state() != SessionState.CREATED) {
-        return;
+      ProcessStart now = start;
+      if (now == null) {
+        now = new ProcessStart(guest, session().spec(), session().shell());
+        start = now;
+        pumpLocked();
       }
-      changed =
-          SessionChange.of(session)
-              .state(SessionState.RUNNING)
-              .pid(info.pid())
-              .startedAt(info.startedAt())
-              .build();
-      session = changed;
-      pumpLocked();
-      save(changed);
+      return now;
     } finally {
       lock.unlock();
     }
   }
 
-  /// Writes input at the end of all input. Its place is asked of the guest the first time.
-  void appendStdin(Guest guest, byte[] data, boolean eof) {
-    input.lock();
+  /// The process runs. Its record is written aside: the first output doesn't wait for a disk. A
+  /// crash in between leaves a session that is "created" and whose start finds its process.
+  private void running(ProcessStart.Begun begun) {
+    lock.lock();
     try {
-      long known = inputOffset;
-      long at = known >= 0 ? known : guest.writeStdin(session.id(), 0, new byte[0], false);
-      inputOffset = guest.writeStdin(session.id(), at, data, eof);
+      if (session().state() != SessionState.CREATED) {
+        throw Problem.of(ErrorCode.CANCELLED, "The session was ended before it began.")
+            .toException();
+      }
+      record.later(
+          SessionChange.of(session())
+              .state(SessionState.RUNNING)
+              .pid(begun.pid())
+              .startedAt(begun.at())
+              .build());
+      start = null;
     } finally {
-      input.unlock();
-    }
-  }
-
-  /// Notes how far the input is after a write with a place of its own.
-  void inputWritten(long nextOffset) {
-    input.lock();
-    try {
-      inputOffset = Math.max(inputOffset, nextOffset);
-    } finally {
-      input.unlock();
+      lock.unlock();
     }
   }
 
@@ -196,7 +179,7 @@ final class LiveSession {
   void pump() {
     lock.lock();
     try {
-      if (session.state() == SessionState.RUNNING) {
+      if (session().state() == SessionState.RUNNING) {
         pumpLocked();
       }
     } finally {
@@ -210,7 +193,7 @@ final class LiveSession {
       wanted.signal();
       return;
     }
-    pump = Thread.ofVirtual().name("session-" + session.id()).start(this::runPump);
+    pump = Thread.ofVirtual().name("session-" + session().id()).start(this::runPump);
   }
 
   private void runPump() {
@@ -221,15 +204,28 @@ final class LiveSession {
         again = again();
       }
     } finally {
-      if (again) {
-        lock.lock();
-        try {
-          pump = null;
-        } finally {
-          lock.unlock();
-        }
-      }
+      letGo(again);
       idle.run();
+    }
+  }
+
+  /// @param stillMine whether this pump is the one that others see
+  private void letGo(boolean stillMine) {
+    ProcessStart failed;
+    lock.lock();
+    try {
+      if (stillMine) {
+        pump = null;
+      }
+      failed = pump == null ? start : null;
+      if (failed != null) {
+        start = null;
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (failed != null) {
+      failed.fail();
     }
   }
 
@@ -237,7 +233,7 @@ final class LiveSession {
   private boolean again() {
     lock.lock();
     try {
-      boolean again = pumpAgain && session.state() == SessionState.RUNNING;
+      boolean again = pumpAgain && session().state() == SessionState.RUNNING;
       pumpAgain = false;
       if (!again) {
         pump = null;
@@ -252,33 +248,37 @@ final class LiveSession {
   /// sandbox is in use.
   private void move() {
     Duration retry = RETRY_FIRST;
-    var caller = new Caller(session.project(), "session", session.id());
+    var caller = new Caller(session().project(), "session", session().id());
+    Optional<ProcessStart> first = Optional.ofNullable(start);
     SandboxService.@Nullable Use use = null;
     try {
-      while (session.state() == SessionState.RUNNING) {
+      while (session().state() == SessionState.RUNNING || first.isPresent()) {
         long before = log.lastSeq();
         try {
-          Guest guest = host.guest(session.sandboxId());
+          Guest guest = first.isPresent() ? first.get().guest() : host.guest(session().sandboxId());
           if (use == null) {
-            use = host.use(caller, session.sandboxId());
+            use = host.use(caller, session().sandboxId());
           }
-          if (log.exit().isEmpty()) {
-            guest.output(session.id(), before, this::take);
+          if (first.isPresent()) {
+            first.get().run(before, this::running, this::take);
+          } else if (log.exit().isEmpty()) {
+            guest.output(session().id(), before, this::take);
           }
           // The exit may have reached the log and not the disk.
           log.exit()
               .ifPresent(exit -> end(SessionState.EXITED, Optional.of(exit), Optional.empty()));
-          if (session.state() == SessionState.RUNNING) {
+          if (session().state() == SessionState.RUNNING) {
             throw Problem.of(ErrorCode.INTERNAL, "The guest ended the output before the exit.")
                 .toException();
           }
           release(guest);
           return;
         } catch (SpaceException e) {
-          if (!retryable(e)) {
+          if (first.filter(start -> start.failed(e)).isPresent() || !retryable(e)) {
             return;
           }
         }
+        first = Optional.empty();
         retry = log.lastSeq() > before ? RETRY_FIRST : longer(retry);
         await(retry);
       }
@@ -296,7 +296,7 @@ final class LiveSession {
     try {
       log.flush();
     } catch (SpaceException e) {
-      LOG.warn("session {}: {}", session.id(), e.problem().oneLine());
+      LOG.warn("session {}: {}", session().id(), e.problem().oneLine());
     }
   }
 
@@ -305,14 +305,14 @@ final class LiveSession {
   private boolean retryable(SpaceException e) {
     return switch (e.code()) {
       case GUEST_UNREACHABLE, INTERNAL, DEADLINE_EXCEEDED, TOO_MANY_REQUESTS -> {
-        LOG.debug("session {}: output interrupted: {}", session.id(), e.problem().oneLine());
+        LOG.debug("session {}: output interrupted: {}", session().id(), e.problem().oneLine());
         yield true;
       }
       case DISK_FULL -> {
         // Nothing is lost: the guest keeps what isn't in the log, and its process waits for it.
         if (!fullTold) {
           fullTold = true;
-          LOG.warn("session {}: {}", session.id(), e.problem().oneLine());
+          LOG.warn("session {}: {}", session().id(), e.problem().oneLine());
         }
         yield true;
       }
@@ -363,17 +363,17 @@ final class LiveSession {
   private void exited(OutputEvent.Exited event) throws InterruptedException {
     lock.lock();
     try {
-      if (session.state() != SessionState.RUNNING) {
+      if (session().state() != SessionState.RUNNING) {
         return;
       }
-      Session before = session;
-      session = ended(SessionState.EXITED, Optional.of(event.exit()), Optional.empty());
+      Session before = session();
+      record.inMemory(ended(SessionState.EXITED, Optional.of(event.exit()), Optional.empty()));
       try {
         log.append(event);
         log.flush();
-        save(session);
+        record.save();
       } catch (SpaceException e) {
-        session = before;
+        record.inMemory(before);
         throw e;
       }
       log.end();
@@ -384,9 +384,9 @@ final class LiveSession {
 
   private void release(Guest guest) {
     try {
-      guest.release(session.id());
+      guest.release(session().id());
     } catch (SpaceException e) {
-      LOG.debug("session {}: not released in the guest: {}", session.id(), e.problem().oneLine());
+      LOG.debug("session {}: not released in the guest: {}", session().id(), e.problem().oneLine());
     }
   }
 
@@ -409,7 +409,7 @@ final class LiveSession {
   boolean cancel(Problem why) {
     starting.lock();
     try {
-      if (session.state() != SessionState.CREATED) {
+      if (session().state() != SessionState.CREATED) {
         return false;
       }
       end(SessionState.FAILED, Optional.empty(), Optional.of(why));
@@ -423,17 +423,17 @@ final class LiveSession {
     // A pump that waits for a slow reader holds no lock, so this can't wait for it.
     lock.lock();
     try {
-      if (session.state().isTerminal()) {
+      if (session().state().isTerminal()) {
         return;
       }
-      Session before = session;
-      session = ended(state, exit, error);
+      Session before = session();
+      record.inMemory(ended(state, exit, error));
       try {
         log.flush();
-        save(session);
+        record.save();
       } catch (SpaceException e) {
         if (state == SessionState.EXITED) {
-          session = before; // its pump tries again
+          record.inMemory(before); // its pump tries again
         } else {
           log.end();
         }
@@ -449,26 +449,18 @@ final class LiveSession {
   }
 
   private Session ended(SessionState state, Optional<ProcessExit> exit, Optional<Problem> error) {
-    return SessionChange.of(session).state(state).exit(exit).error(error).endedAt(now()).build();
+    return SessionChange.of(session()).state(state).exit(exit).error(error).endedAt(now()).build();
   }
 
   /// Changes the record.
   Session change(UnaryOperator<SessionChange> how) {
     lock.lock();
     try {
-      session = how.apply(SessionChange.of(session)).build();
-      save(session);
-      return session;
+      record.inMemory(how.apply(SessionChange.of(session())).build());
+      record.save();
+      return session();
     } finally {
       lock.unlock();
-    }
-  }
-
-  private void save(Session changed) {
-    if (!records.update(changed)) {
-      // The sandbox was deleted with its records meanwhile, or the process was found again under a
-      // record that an older daemon wrote. Memory is right in both cases.
-      LOG.debug("session {}: no record of rev {} to change", changed.id(), changed.rev() - 1);
     }
   }
 
@@ -477,7 +469,7 @@ final class LiveSession {
   }
 
   Problem error() {
-    return session
+    return session()
         .error()
         .orElse(Problem.of(ErrorCode.INTERNAL, "The session ended for an unknown reason."));
   }
@@ -491,6 +483,7 @@ final class LiveSession {
     } finally {
       lock.unlock();
     }
+    record.catchUp();
     log.close();
   }
 }

@@ -31,6 +31,8 @@ import java.util.Set;
 /// A guest whose processes do what the test says. Its link can be cut; its processes go on then.
 public final class ScriptedGuest implements Guest {
 
+  private static final int PID = 42;
+
   /// One process.
   public final class Process {
     public final ProcessSpec spec;
@@ -43,7 +45,7 @@ public final class ScriptedGuest implements Guest {
 
     Process(ProcessSpec spec) {
       this.spec = spec;
-      events.add(new OutputEvent.Started(1, 1, 100 + processes.size()));
+      events.add(new OutputEvent.Started(1, 1, PID));
     }
 
     public void write(Stream stream, byte[] data) {
@@ -131,7 +133,7 @@ public final class ScriptedGuest implements Guest {
     Process process = processes.computeIfAbsent(spec.id(), _ -> new Process(spec));
     return new ProcessInfo(
         spec.id(),
-        42,
+        PID,
         Optional.empty(),
         spec.argv(),
         spec.env(),
