@@ -305,7 +305,7 @@ class LifecycleVmTest {
     daemon.awaitState(id, state, Duration.ofSeconds(20));
     double seconds = (System.nanoTime() - start) / 1e9;
     JsonNode sandbox = daemon.get(RealDaemon.path(id)).body();
-    System.out.printf("%s: noticed after %.1f s: %s%n", how, seconds, sandbox.path("error"));
+    System.out.printf("%s: noticed after %.1f s: %s%n", how, seconds, sandbox.path("cause"));
     assertThat(seconds).as(how).isLessThan(5);
     assertThat(sandbox.toString()).contains(cause);
     assertThat(stream.join().getLast().name())

@@ -9,6 +9,7 @@ final class Events {
 
   private @Nullable Consumer<String> shutdown;
   private @Nullable String shutdownReason;
+  private @Nullable Runnable portClosed;
   private CompletableFuture<Boolean> migration = new CompletableFuture<>();
   private final CompletableFuture<Void> portOpened = new CompletableFuture<>();
 
@@ -31,6 +32,8 @@ final class Events {
       case "VSERPORT_CHANGE" -> {
         if (event.data().path("open").asBoolean(false)) {
           portOpened.complete(null);
+        } else if (portClosed != null) {
+          portClosed.run();
         }
       }
       default -> {
@@ -52,6 +55,12 @@ final class Events {
     if (shutdownReason != null) {
       listener.accept(shutdownReason);
     }
+  }
+
+  /// Who is told each time that nothing in the guest has the agent's port open any more. The host's
+  /// end of it stays open: nothing else tells.
+  synchronized void onPortClosed(Runnable listener) {
+    portClosed = listener;
   }
 
   /// Completes at the end of the next transfer of state, with whether it went well.

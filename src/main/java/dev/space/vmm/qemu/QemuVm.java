@@ -19,6 +19,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -45,6 +46,7 @@ final class QemuVm implements Vm {
   private final Runnable release;
   private volatile boolean killed;
   private volatile boolean forgotten;
+  private volatile @Nullable SocketChannel link;
 
   /// @param release called when the process is gone
   QemuVm(
@@ -60,6 +62,7 @@ final class QemuVm implements Vm {
     console = new Console(qmp);
     this.release = release;
     events.onShutdown(reason -> Thread.ofVirtual().name("vm-end").start(() -> ended(reason)));
+    events.onPortClosed(this::hangUp);
     qmp.closed().thenRun(() -> Thread.ofVirtual().name("vm-gone").start(this::gone));
   }
 
@@ -112,12 +115,28 @@ final class QemuVm implements Vm {
   @Override
   public SocketChannel dial() {
     try {
-      return SocketChannel.open(
-          UnixDomainSocketAddress.of(Launcher.socket(spec.directory(), CommandLine.AGENT_SOCKET)));
+      SocketChannel dialled =
+          SocketChannel.open(
+              UnixDomainSocketAddress.of(
+                  Launcher.socket(spec.directory(), CommandLine.AGENT_SOCKET)));
+      link = dialled;
+      return dialled;
     } catch (IOException e) {
       throw Problem.of(ErrorCode.VMM_FAILED, "The agent's port can't be reached.")
           .because(String.valueOf(e.getMessage()))
           .toException(e);
+    }
+  }
+
+  /// The guest closed its end of the agent's port.
+  private void hangUp() {
+    SocketChannel dialled = link;
+    if (dialled != null) {
+      try {
+        dialled.close();
+      } catch (IOException _) {
+        // It is given up either way.
+      }
     }
   }
 
