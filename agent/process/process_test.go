@@ -435,3 +435,36 @@ func TestManyShortCommandsLeakNothing(t *testing.T) {
 	}
 	eventually(t, "descriptors are given back", func() bool { return open() <= before+3 })
 }
+
+// A full table forgets the process that ended first, and never one that runs.
+func TestAFullTableForgetsTheFirstThatEnded(t *testing.T) {
+	full := &Table{
+		accounts: account.Directory{Root: "/"}, reaper: table.reaper, budget: &budget{},
+		processes: map[string]*Process{}, starting: map[string]chan struct{}{},
+	}
+	add := func(id string) {
+		full.processes[id] = &Process{Spec: Spec{ID: id}, log: newLog(full.budget), tree: &scanned{marker: []byte(id + "\x00")}}
+	}
+	for i := range maxProcesses {
+		add(fmt.Sprintf("old%d", i))
+	}
+	wantNoRoom := func() {
+		t.Helper()
+		_, _, err := full.Start(sh("true"))
+		if err == nil || !strings.Contains(err.Error(), "too_many_processes") {
+			t.Fatalf("want too_many_processes, got %v", err)
+		}
+	}
+	wantNoRoom()
+	full.endedIDs = []string{"old7", "old3"}
+	for _, gone := range []string{"old7", "old3"} {
+		p := start(t, full, sh("sleep 60"))
+		if _, err := full.Get(gone); err == nil {
+			t.Fatalf("%s is still there", gone)
+		}
+		if len(full.processes) != maxProcesses || full.processes[p.Spec.ID] != p {
+			t.Fatalf("%d processes are known", len(full.processes))
+		}
+	}
+	wantNoRoom()
+}

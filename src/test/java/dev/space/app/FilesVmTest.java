@@ -219,6 +219,43 @@ class FilesVmTest {
   }
 
   @Test
+  @DisplayName(
+      "behaviour 31: an archive's owners are kept when that is asked for, and by root alone")
+  void owners() throws Exception {
+    plane.run(
+        "{\"user\":\"root\",\"command\":\"mkdir -p /srv/o && cd /srv/o && echo x > f"
+            + " && chown 1234:2345 f && mkdir d && chown 77:88 d && ln -s f l && chown -h 5:6 l\"}");
+    var tar =
+        plane
+            .http()
+            .send(
+                plane.authorized(plane.files("/tree", "/srv/o") + "&user=root").build(),
+                BodyHandlers.ofByteArray());
+    assertThat(tar.statusCode()).isEqualTo(200);
+    assertThat(unpacked(tar.body(), "/srv/kept", "&user=root&keep_owners=true"))
+        .isEqualTo("d 77:88\nf 1234:2345\nl 5:6\n");
+    assertThat(unpacked(tar.body(), "/srv/own", "&user=root")).isEqualTo("d 0:0\nf 0:0\nl 0:0\n");
+    assertThat(unpacked(tar.body(), "/home/user/own", ""))
+        .isEqualTo("d 1000:1000\nf 1000:1000\nl 1000:1000\n");
+    assertThat(unpacked(tar.body(), "/home/user/asked", "&keep_owners=true"))
+        .isEqualTo("d 1000:1000\nf 1000:1000\nl 1000:1000\n");
+  }
+
+  private HttpResponse<String> put(byte[] tar, String path, String more) {
+    return plane.send(
+        plane
+            .authorized(plane.files("/tree", path) + more)
+            .header("Content-Type", "application/x-tar")
+            .PUT(BodyPublishers.ofByteArray(tar)));
+  }
+
+  private String unpacked(byte[] tar, String path, String more) {
+    var put = put(tar, path, more);
+    assertThat(put.statusCode()).as(put.body()).isEqualTo(200);
+    return plane.sh("cd " + path + " && stat -c '%n %u:%g' d f l").text();
+  }
+
+  @Test
   @DisplayName("behaviour 33: a full disk is a 507 with the figures, and leaves no half file")
   void fullDisk() {
     plane.run(

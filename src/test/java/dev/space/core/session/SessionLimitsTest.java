@@ -22,9 +22,11 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -227,6 +229,68 @@ class SessionLimitsTest {
     assertThat(sessions.list(CALLER, BOX, 10, Optional.empty()).items())
         .extracting(Session::id)
         .containsExactlyInAnyOrder(kept.id(), running.id());
+  }
+
+  @Test
+  void ended_sessions_go_by_number_and_those_marked_have_their_own() {
+    Session kept = run(true);
+    Session one = run(false);
+    for (Session session : List.of(kept, one)) {
+      guest.process(session.id()).exit(0);
+      await().until(() -> state(session) == SessionState.EXITED);
+    }
+    await().until(() -> sessions.open() == 0);
+    Session ended = store.<Optional<Session>>read(tx -> tx.sessions().find(one.id())).orElseThrow();
+    store.transact(
+        tx -> {
+          for (int i = 1; i <= SessionRetention.ENDED_MAX; i++) {
+            tx.sessions().insert(ended(ended, "e%019d".formatted(i), i));
+          }
+          return true;
+        });
+    // How many there are is looked at now and then.
+    for (int i = 0; i < 70; i++) {
+      run(false);
+    }
+    assertThat(plainEnded())
+        .as("the oldest went")
+        .hasSize(SessionRetention.ENDED_MAX)
+        .doesNotContain(one.id());
+    assertThat(state(kept)).isEqualTo(SessionState.EXITED);
+    assertThat(Files.exists(root.resolve("sessions").resolve(BOX).resolve(one.id()))).isFalse();
+  }
+
+  private Set<String> plainEnded() {
+    Set<String> ids = new HashSet<>();
+    Optional<String> cursor = Optional.empty();
+    do {
+      var page = sessions.list(CALLER, BOX, 1000, cursor);
+      page.items().stream()
+          .filter(s -> !s.keep() && s.state().isTerminal())
+          .forEach(s -> ids.add(s.id()));
+      cursor = page.next();
+    } while (cursor.isPresent());
+    return ids;
+  }
+
+  /// Another session that ended as one did, and some milliseconds later.
+  private static Session ended(Session s, String id, int millis) {
+    return new Session(
+        id,
+        s.project(),
+        s.sandboxId(),
+        s.spec(),
+        s.shell(),
+        s.state(),
+        s.pid(),
+        s.exit(),
+        s.error(),
+        s.keep(),
+        0,
+        s.createdAt().plusMillis(millis),
+        s.startedAt().map(at -> at.plusMillis(millis)),
+        s.endedAt().map(at -> at.plusMillis(millis)),
+        1);
   }
 
   @Test
