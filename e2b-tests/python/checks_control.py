@@ -1,10 +1,57 @@
 """Sandboxes over the control plane."""
 
+import os
+import pathlib
+import tempfile
+import urllib.request
 from datetime import datetime, timedelta, timezone
 
+import e2b
 from e2b import AuthenticationException, NotFoundException, Sandbox, SandboxException, SandboxQuery
 
 from harness import RUN, check, raises, until
+
+@check
+def template_build(s):
+    if not hasattr(e2b, "Template"):
+        return
+    name = "built-" + RUN.replace(".", "-").replace("_", "-").lower()
+    with tempfile.TemporaryDirectory() as context:
+        pathlib.Path(context, "app").mkdir()
+        pathlib.Path(context, "app", "run.sh").write_text("#!/bin/sh\necho from the file\n")
+        pathlib.Path(context, "note.txt").write_text("a note\n")
+        template = (
+            e2b.Template(file_context_path=context)
+            .from_template("base")
+            .set_envs({"GREETING": "hi"})
+            .set_envs({"GREETING": "$GREETING there"})
+            .set_workdir("/home/user/work")
+            .copy("app", "/opt/app")
+            .copy("note.txt", "copied/")
+            .run_cmd("id -un > who; pwd > where; cat copied/note.txt > noted")
+            .run_cmd("mkdir -p /opt/bin && printf '#!/bin/sh\\necho tool\\n' > /opt/bin/tool && chmod 755 /opt/bin/tool", user="root")
+            .set_start_cmd("exec python3 -m http.server 8400 --directory /home/user/work", "curl -sf http://127.0.0.1:8400/who")
+        )
+        lines = []
+        e2b.Template.build(template, name, cpu_count=1, memory_mb=512, on_build_logs=lambda entry: lines.append(entry.message))
+    assert lines, "the build said nothing"
+    try:
+        with Sandbox.create(name, metadata={"run": RUN, "t": "1"}) as box:
+            out = box.commands.run("cat who where noted; echo $GREETING; /opt/bin/tool; sh /opt/app/run.sh; curl -sf http://127.0.0.1:8400/who").stdout
+            assert out == "user\n/home/user/work\na note\nhi there\ntool\nfrom the file\nuser\n", out
+        assert e2b.Template.exists(name)
+        raises(
+            e2b.BuildException,
+            lambda: e2b.Template.build(e2b.Template().from_template("base").run_cmd("exit 3"), name + "-bad"),
+        )
+        raises(e2b.BuildException, lambda: e2b.Template.build(e2b.Template().from_image("alpine:3"), name + "-bad"), "can't be built upon")
+    finally:
+        urllib.request.urlopen(
+            urllib.request.Request(
+                os.environ["E2B_API_URL"] + "/templates/" + name, method="DELETE", headers={"X-API-KEY": os.environ["E2B_API_KEY"]}
+            )
+        )
+
 
 @check
 def info(s):

@@ -188,6 +188,7 @@ public final class Daemon implements AutoCloseable {
             services::running),
         KeyFile.readOrMake(config.dataDir().resolve("e2b-key"), random),
         config.e2b().domain(),
+        config.dataDir().resolve("e2b-uploads"),
         data::carry,
         clock);
   }

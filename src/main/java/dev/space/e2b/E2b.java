@@ -15,6 +15,7 @@ import dev.space.http.HttpListener;
 import dev.space.http.Router;
 import dev.space.http.Tls;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,6 +38,7 @@ public final class E2b {
   private final Services services;
   private final EnvdAccess access;
   private final Views views;
+  private final Path uploads;
   private final InstantSource clock;
   private final E2bHandler handler;
   private final Router control;
@@ -66,16 +68,19 @@ public final class E2b {
   }
 
   /// @param secret at least 32 random bytes from which the tokens of sandboxes are derived
+  /// @param uploads folder for what SDKs upload for template builds
   /// @param domain what SDKs put behind `{port}-{id}.`; told to them with every sandbox
   public E2b(
       Services services,
       byte[] secret,
       Optional<String> domain,
+      Path uploads,
       PortTraffic ports,
       InstantSource clock) {
     this.services = services;
     this.access = new EnvdAccess(secret);
     this.views = new Views(access, domain);
+    this.uploads = uploads;
     this.clock = clock;
     this.control = control();
     this.envd =
@@ -122,6 +127,13 @@ public final class E2b {
             services.sandboxes(), services.operations(), services.snapshots(), views, clock);
     var lists = new ListRoutes(services.sandboxes(), services.snapshots(), views);
     var templates = new TemplateRoutes(services.templates(), services.snapshots());
+    var builds =
+        new BuildRoutes(
+            services.templates(),
+            services.operations(),
+            new Uploads(uploads, clock),
+            access,
+            clock);
     var metrics =
         new MetricsRoutes(services.sandboxes(), services.sessions(), services.usage(), clock);
     return Router.builder()
@@ -151,7 +163,11 @@ public final class E2b {
         .get("/templates/aliases/{alias}", as(templates::alias))
         .get("/templates/{id}", as(templates::get))
         .delete("/templates/{id}", as(templates::delete))
-        .post("/v3/templates", as((exchange, _) -> templates.noBuilds(exchange)))
+        .post("/v3/templates", as(builds::request))
+        .get("/templates/{id}/files/{hash}", as(builds::files))
+        .put("/templates/{id}/files/{hash}", builds::upload)
+        .post("/v2/templates/{id}/builds/{build}", as(builds::start))
+        .get("/templates/{id}/builds/{build}/status", as(builds::status))
         .build();
   }
 

@@ -35,6 +35,15 @@ final class EnvdAccess {
     return derive("traffic:" + sandboxId);
   }
 
+  /// The token in the URL to which files for a template build are uploaded.
+  String uploadToken(String project, String hash) {
+    return derive("upload:" + project + ":" + hash);
+  }
+
+  boolean mayUpload(String project, String hash, String presented) {
+    return same(uploadToken(project, hash), presented);
+  }
+
   private String derive(String text) {
     try {
       Mac mac = Mac.getInstance(HMAC);

@@ -12,6 +12,7 @@ import dev.space.core.usage.UsageSample;
 import dev.space.core.usage.UsageService;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -92,20 +93,37 @@ final class MetricsRoutes {
   /// What a sandbox's log holds here: one line for each command that was run in it.
   void logs(Exchange exchange, Caller caller) {
     Sandbox sandbox = live(caller, exchange.pathVariable("id"));
+    Instant start = exchange.query().one("start").map(MetricsRoutes::millis).orElse(Instant.EPOCH);
     List<Map<String, Object>> lines = new ArrayList<>();
     List<Map<String, Object>> entries = new ArrayList<>();
     for (Session session :
         sessions.list(caller, sandbox.id(), SESSIONS_MAX, Optional.empty()).items().reversed()) {
+      if (session.createdAt().isBefore(start)) {
+        continue;
+      }
       String at = session.createdAt().truncatedTo(ChronoUnit.MILLIS).toString();
       String text =
           "process "
               + session.pid().map(String::valueOf).orElse("-")
               + " "
               + session.state().wire();
-      lines.add(Map.of("timestamp", at, "line", text));
+      // E2B's command line reads the line as JSON.
+      Map<String, String> line = new LinkedHashMap<>();
+      line.put("level", "info");
+      line.put("logger", "process");
+      line.put("message", text);
+      lines.add(Map.of("timestamp", at, "line", Json.mapper().writeValueAsString(line)));
       entries.add(Map.of("timestamp", at, "level", "info", "message", text, "fields", Map.of()));
     }
     Json.send(exchange, 200, Map.of("logs", lines, "logEntries", entries));
+  }
+
+  private static Instant millis(String text) {
+    try {
+      return Instant.ofEpochMilli(Long.parseLong(text));
+    } catch (NumberFormatException _) {
+      throw new E2bError(400, "start must be a whole number of milliseconds");
+    }
   }
 
   private Sandbox live(Caller caller, String id) {

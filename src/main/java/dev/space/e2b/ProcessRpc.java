@@ -36,6 +36,8 @@ import org.slf4j.LoggerFactory;
 /// `process.Process`: every process is a session of the native API, so both see the same ones.
 final class ProcessRpc {
 
+  private static final int COLS_DEFAULT = 80;
+  private static final int ROWS_DEFAULT = 24;
   private static final int CHUNK_BYTES_MAX = 32 * 1024;
   private static final int SIGKILL = 9;
   private static final int SIGTERM = 15;
@@ -428,7 +430,10 @@ final class ProcessRpc {
   }
 
   private static PtySize size(Pty pty) {
-    return new PtySize(pty.getSize().getCols(), pty.getSize().getRows());
+    // A client that isn't on a terminal itself knows no size and says 0.
+    int cols = pty.getSize().getCols();
+    int rows = pty.getSize().getRows();
+    return new PtySize(cols == 0 ? COLS_DEFAULT : cols, rows == 0 ? ROWS_DEFAULT : rows);
   }
 
   private static ConnectException invalidUser(EnvdCall call) {

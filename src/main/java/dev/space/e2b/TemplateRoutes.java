@@ -16,8 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/// Templates and the deletion of snapshots over E2B's control plane. Building is not offered here:
-/// `space template build` does it.
+/// Templates and the deletion of snapshots over E2B's control plane.
 final class TemplateRoutes {
 
   private static final int PAGE = 1000;
@@ -62,13 +61,6 @@ final class TemplateRoutes {
       templates.delete(caller, TemplateRef.parse(find(id, caller).digest()));
     }
     exchange.status(204).sendEmpty();
-  }
-
-  void noBuilds(Exchange exchange) {
-    E2bError.send(
-        exchange,
-        501,
-        "Template builds through the E2B API are not supported: use 'space template build DIR -t name:tag'");
   }
 
   private Template find(String id, Caller caller) {

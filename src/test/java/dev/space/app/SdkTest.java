@@ -27,6 +27,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -104,6 +105,20 @@ class SdkTest {
     assertThat(one.ok()).as(one.said()).isTrue();
     Finished two = other.join();
     assertThat(two.ok()).as(two.said()).isTrue();
+  }
+
+  @Test
+  @DisplayName("E2B's command line")
+  void theCommandLineDoesWhatItDoesWithE2b() throws IOException {
+    Path folder = SDKS.resolve("cli");
+    must("npm", "install", "--silent", "--no-save", "--prefix", folder.toString(), "@e2b/cli");
+    Map<String, String> cli =
+        Map.of(
+            "CLI", folder.resolve("node_modules/.bin/e2b").toString(),
+            "NODE", node(),
+            "HOME", Files.createDirectories(folder.resolve("home")).toString());
+    Finished done = run(with(cli, toUrls()), "python3", "e2b-tests/cli/suite.py");
+    assertThat(done.ok()).as(done.said()).isTrue();
   }
 
   private static Finished python(String requirement) {

@@ -183,6 +183,26 @@ class CommandLineTest {
   }
 
   @Test
+  void aSandboxMayBeSuspendedWithoutItsMemoryAndBooted() {
+    String id = space("sandbox", "create").out().strip();
+    assertThat(space("exec", id, "--", "sh", "-c", "echo kept > /tmp/f").status()).isZero();
+    assertThat(space("sandbox", "suspend", "--disk-only", id).status()).isZero();
+    assertThat(field(id, "disk_only")).isEqualTo("true");
+    assertThat(field(id, "state")).isEqualTo("suspended");
+    assertThat(space("sandbox", "wake", id).status()).isZero();
+    assertThat(space("exec", id, "--", "cat", "/tmp/f").out()).isEqualTo("kept\n");
+    assertThat(field(id, "disk_only")).isEqualTo("false");
+    assertThat(space("sandbox", "suspend", id).status()).isZero();
+    assertThat(space("sandbox", "wake", "--reboot", id).status()).isZero();
+    assertThat(space("exec", id, "--", "cat", "/tmp/f").out()).isEqualTo("kept\n");
+    assertThat(space("sandbox", "rm", id).status()).isZero();
+  }
+
+  private static String field(String id, String name) {
+    return Json.read(space("sandbox", "get", id, "-o", "json").out()).path(name).asString();
+  }
+
+  @Test
   void pruneKeepsWhatIsNeeded() {
     String id = space("sandbox", "create").out().strip();
     String digest =

@@ -139,6 +139,12 @@ public final class BuildLogs {
     }
   }
 
+  /// Up to `max` lines after line `after` that are there now.
+  List<String> soFar(String operationId, long after, int max) {
+    List<String> there = read(operationId, after, false);
+    return List.copyOf(there.subList(0, Math.min(max, there.size())));
+  }
+
   private List<String> read(String operationId, long after, boolean mustExist) {
     List<String> lines = new ArrayList<>();
     Path file = file(operationId);

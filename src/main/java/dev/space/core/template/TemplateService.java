@@ -164,6 +164,15 @@ public final class TemplateService {
         sink);
   }
 
+  /// Up to `max` lines that a build's log has after line `after`, without waiting for more; none
+  /// when the log is kept no more.
+  ///
+  /// @throws SpaceException OPERATION_NOT_FOUND
+  public List<String> buildLogSoFar(Caller caller, String operationId, long after, int max) {
+    Operation operation = operations.get(caller, operationId, Duration.ZERO);
+    return logs.soFar(operation.id(), after, max);
+  }
+
   /// Takes log lines, numbered from 1; may block.
   @FunctionalInterface
   public interface LogSink {
