@@ -20,6 +20,7 @@ type daemon struct {
 	*client
 	process *exec.Cmd
 	dir     string
+	e2b     string        // where E2B's SDKs are served
 	ready   time.Duration // from the start of ./space serve to a ready answer
 }
 
@@ -60,6 +61,7 @@ func (d *daemon) awaitReady(info string) error {
 		var where struct {
 			Control string `json:"control_url"`
 			Data    string `json:"data_url"`
+			E2B     string `json:"e2b_url"`
 			Pid     int
 		}
 		if err == nil && json.Unmarshal(text, &where) == nil && where.Pid == d.process.Process.Pid {
@@ -68,6 +70,7 @@ func (d *daemon) awaitReady(info string) error {
 				return err
 			}
 			d.client = newClient(where.Control, where.Data, strings.TrimSpace(string(key)))
+			d.e2b = where.E2B
 			response, err := http.Get(where.Control + "/readyz")
 			if err == nil {
 				response.Body.Close()

@@ -33,6 +33,7 @@ var sections = []section{
 	{"warm", measureWarm},
 	{"many", measureMany},
 	{"files", measureFiles},
+	{"e2b", measureE2B},
 	{"firecracker", measureFirecracker},
 	{"simulated", measureSimulated},
 }
