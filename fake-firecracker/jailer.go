@@ -123,7 +123,6 @@ func check(err error, what string) {
 
 func (j *jail) run(program string) {
 	runtime.LockOSThread()
-	unix.Umask(0)
 	if j.netns != "" {
 		fd, err := unix.Open(j.netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		check(err, "Failed to open file "+j.netns)

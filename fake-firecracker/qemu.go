@@ -222,16 +222,14 @@ func startQemu(m *machine, s settings, own *os.File, mapped string, args []strin
 	}
 	g.command = exec.Command(s.qemuProgram(), append(all, args...)...)
 	if own == nil {
-		if own, err = os.Open(os.DevNull); err != nil {
-			return nil, err
-		}
-		defer own.Close()
+		own = state // only to fill its place
 	}
 	g.command.ExtraFiles = []*os.File{theirs, state, own}
 	if incoming != nil {
 		g.command.ExtraFiles = append(g.command.ExtraFiles, incoming)
 	}
-	g.command.Stdout, g.command.Stderr = os.Stdout, g.said
+	// Given, because a jail has no /dev/null.
+	g.command.Stdin, g.command.Stdout, g.command.Stderr = os.Stdin, os.Stdout, g.said
 	if m.serial != "" {
 		out, err := openOutput(m.serial)
 		if err != nil {
