@@ -25,6 +25,11 @@ class DaemonDeathVmTest {
 
   private static final String COUNT = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done";
 
+  /// What a configuration file says of the monitor.
+  String monitor() {
+    return "";
+  }
+
   /// A data directory for daemons; a subclass configures another monitor in it.
   Path prepare(String name) throws IOException {
     return RealDaemon.prepare(name);
@@ -129,7 +134,7 @@ class DaemonDeathVmTest {
   @DisplayName("a create takes a warm VM; a moved tag re-targets its pool; a restart sweeps them")
   void warmPoolsFollowTheirTag() throws Exception {
     Path dir = prepare("warm");
-    Files.writeString(dir.resolve("config.yaml"), "warm: {small: 1, unknown: 1}\n");
+    Files.writeString(dir.resolve("config.yaml"), monitor() + "warm: {small: 1, unknown: 1}\n");
     Path recipe = Files.createDirectories(dir.resolve("recipe"));
     try (RealDaemon daemon = RealDaemon.start(dir)) {
       String one = build(daemon, recipe, "one");
@@ -151,7 +156,7 @@ class DaemonDeathVmTest {
               .asString();
       assertThat(daemon.sh(next, "cat /which")).isEqualTo("two\n");
       daemon.kill();
-      Files.writeString(dir.resolve("config.yaml"), "warm: {}\n");
+      Files.writeString(dir.resolve("config.yaml"), monitor() + "warm: {}\n");
       try (RealDaemon second = RealDaemon.start(dir)) {
         assertThat(second.state(next)).isEqualTo("running");
         assertThat(second.vms()).hasSize(1);

@@ -7,6 +7,11 @@ import java.nio.file.Path;
 class FirecrackerDaemonDeathVmTest extends DaemonDeathVmTest {
 
   @Override
+  String monitor() {
+    return FirecrackerDaemons.settings();
+  }
+
+  @Override
   Path prepare(String name) throws IOException {
     return FirecrackerDaemons.prepare(name);
   }

@@ -15,19 +15,21 @@ final class FirecrackerDaemons {
     return FakeFirecracker.install(TestImages.data().resolve("fake"), "{\"guest\":\"qemu\"}");
   }
 
-  static Path prepare(String name) throws IOException {
-    Path dir = RealDaemon.prepareApart("fc-" + name, "fc-base");
-    // A guest in software on a busy machine takes its time.
-    Files.writeString(
-        dir.resolve("config.yaml"),
-        """
+  /// What a configuration file says. A guest in software on a busy machine takes its time.
+  static String settings() {
+    return """
         vmm: firecracker
         firecracker:
           binary: %s
           jailer: none
           call_seconds: 30
         """
-            .formatted(fake().firecracker()));
+        .formatted(fake().firecracker());
+  }
+
+  static Path prepare(String name) throws IOException {
+    Path dir = RealDaemon.prepareApart("fc-" + name, "fc-base");
+    Files.writeString(dir.resolve("config.yaml"), settings());
     return dir;
   }
 }
