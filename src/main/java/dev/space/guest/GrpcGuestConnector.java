@@ -13,14 +13,18 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 
 /// Opens guest links over the byte stream a VM gives.
 ///
 /// The stream is opened once and the first call waits in it: QEMU takes the connection at once and
-/// the guest answers when it is up. Only a VMM that refuses the connection until then is asked
-/// again.
+/// the guest answers when it is up. A VMM that refuses the connection until then is asked again; so
+/// is one whose guest took the connection and says nothing on it.
 public final class GrpcGuestConnector implements GuestConnector {
 
   /// Version of `proto/agent.proto` this side speaks.
@@ -75,6 +79,9 @@ public final class GrpcGuestConnector implements GuestConnector {
     GrpcGuestLink link = new GrpcGuestLink(channel, new Calls(channel, vm.exit()), adoptions);
     try {
       Future<HelloReply> greeting = link.hello(until.left());
+      if (vm.patience().compareTo(until.left()) < 0) {
+        Thread.ofVirtual().name("greeting").start(() -> expect(greeting, vm.patience(), link));
+      }
       adopting.ifPresent(a -> link.adopt(a.generation(), a.adoption(), until.left()));
       int protocol = link.greeted(greeting).getProtocol();
       if (protocol != PROTOCOL) {
@@ -88,6 +95,20 @@ public final class GrpcGuestConnector implements GuestConnector {
     } catch (SpaceException e) {
       link.close();
       throw e;
+    }
+  }
+
+  /// Gives up a link whose greeting isn't answered: nothing got through on it, so what waits there
+  /// was not done and may be asked again on another. An adoption that got through may not.
+  private static void expect(Future<HelloReply> greeting, Duration patience, GrpcGuestLink link) {
+    try {
+      greeting.get(patience.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException _) {
+      link.close();
+    } catch (ExecutionException | CancellationException _) {
+      // Who waits for it is told.
+    } catch (InterruptedException _) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -2,6 +2,7 @@ package dev.space.core.vm;
 
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /// One VM process. Calls block and are made one at a time, but [#dial], [#kill] and [#exit], which
@@ -38,6 +39,12 @@ public interface Vm {
   /// A new byte stream to the agent's port; the driver's handshake, if it has one, is done. Under
   /// QEMU there is one at a time: close the old one first.
   SocketChannel dial();
+
+  /// How long a stream that [#dial] gave may stay silent before another is tried. Without bound
+  /// where a stream is there before the guest has its end of it, and waits for that.
+  default Duration patience() {
+    return Duration.ofDays(1);
+  }
 
   VmStats stats();
 

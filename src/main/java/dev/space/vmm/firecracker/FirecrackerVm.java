@@ -46,6 +46,7 @@ final class FirecrackerVm implements Vm {
 
   private static final int STATE_FACTOR = 6;
   private static final int TAIL_CHARS_MAX = 4096;
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
 
   /// What a VM is made of besides its process.
   ///
@@ -231,6 +232,14 @@ final class FirecrackerVm implements Vm {
   public SocketChannel dial() {
     return Vsock.dial(
         parts.ground().socket(Ground.VSOCK), parts.ground().user(), Description.AGENT_PORT);
+  }
+
+  /// Who takes a connection is up and answers; but a connection that is made while a guest is about
+  /// to learn of a resume may be lost on it, and up to 1.16 it may hang
+  /// (<https://github.com/firecracker-microvm/firecracker/pull/6100>).
+  @Override
+  public Duration patience() {
+    return PATIENCE;
   }
 
   @Override
