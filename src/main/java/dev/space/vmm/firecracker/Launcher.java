@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 /// Starts Firecracker processes and opens their API.
 final class Launcher {
@@ -29,6 +30,10 @@ final class Launcher {
   private static final long LOOK_NANOS = Duration.ofMillis(1).toNanos() / 2;
   private static final int LOG_CHARS_MAX = 2048;
   private static final int ID_CHARS_MAX = 12;
+
+  /// What stands in the lines of each call.
+  private static final List<String> CALLS =
+      List.of("The API server received a", "The request was executed successfully");
 
   /// Longest time from the start of a process to its socket.
   private static final Duration START_DEADLINE = Duration.ofSeconds(30);
@@ -185,13 +190,15 @@ final class Launcher {
     }
   }
 
-  /// What the process said last.
+  /// What the process said last, but for the calls that it tells of one by one.
   static String log(Ground ground) {
+    String all =
+        Processes.tail(ground.file(Ground.OUTPUT)) + "\n" + Processes.tail(ground.file(Ground.LOG));
     String text =
-        PlainText.of(
-                Processes.tail(ground.file(Ground.OUTPUT))
-                    + "\n"
-                    + Processes.tail(ground.file(Ground.LOG)))
+        PlainText.of(all)
+            .lines()
+            .filter(line -> CALLS.stream().noneMatch(line::contains))
+            .collect(Collectors.joining("\n"))
             .strip();
     return text.length() > LOG_CHARS_MAX ? text.substring(text.length() - LOG_CHARS_MAX) : text;
   }
