@@ -194,4 +194,3 @@ func (p *played) dial(command string) (net.Conn, string) {
 	}
 	return conn, line
 }
-

@@ -10,6 +10,7 @@ import dev.space.host.Cgroups;
 import dev.space.host.Prerequisite;
 import dev.space.host.Prerequisites;
 import dev.space.host.Processes;
+import dev.space.host.ProductionHost;
 import dev.space.host.UserIds;
 import dev.space.image.DiskImages;
 import dev.space.image.ImageBuilder;
@@ -87,6 +88,66 @@ public final class Machine {
     List<Prerequisite> all = new ArrayList<>(look());
     all.add(isolation());
     return List.copyOf(all);
+  }
+
+  /// The points of docs/firecracker-host.md, and whether KVM runs a guest: one is started.
+  public List<Prerequisite> examineForProduction() {
+    var service =
+        new ProductionHost.Service(
+            "root".equals(System.getProperty("user.name")),
+            config.firecracker().uidBase(),
+            config.limits().vmsMax(),
+            config.dataDir());
+    List<Prerequisite> all = new ArrayList<>(new ProductionHost(service).look());
+    all.add(kvmGuest());
+    all.add(firecracker());
+    return List.copyOf(all);
+  }
+
+  private Prerequisite firecracker() {
+    String name = "firecracker and jailer";
+    String remedy =
+        "Install both, of one release of 1.16.1 or newer, and name them in the configuration.";
+    try {
+      return setup
+          .ready()
+          .map(this::firecracker)
+          .map(
+              vmm ->
+                  vmm.jailed()
+                      ? Prerequisite.ok(name, vmm.version() + ", each VM in a jail of its own")
+                      : Prerequisite.missing(
+                          name,
+                          vmm.version() + " without its jailer",
+                          "Set firecracker.jailer to the jailer."))
+          .orElseGet(
+              () ->
+                  Prerequisite.warn(name, "not tried yet", "Run 'space setup', then this again."));
+    } catch (SpaceException e) {
+      return Prerequisite.missing(name, e.problem().oneLine(), e.problem().remedy().orElse(remedy));
+    }
+  }
+
+  /// With QEMU, which tells it from a hang; Firecracker needs the same of KVM.
+  private Prerequisite kvmGuest() {
+    String name = "kvm guest";
+    String hardware = "Use a machine whose KVM runs guests: bare metal.";
+    try {
+      return setup
+          .ready()
+          .map(
+              ready ->
+                  qemu(ready).isolation() == Isolation.QEMU_KVM
+                      ? Prerequisite.ok(name, "a guest was run")
+                      : Prerequisite.missing(name, "KVM runs no guest here", hardware))
+          .orElseGet(
+              () ->
+                  Prerequisite.warn(
+                      name, "no guest to try yet", "Run 'space setup', then this again."));
+    } catch (SpaceException e) {
+      return Prerequisite.missing(
+          name, e.problem().oneLine(), e.problem().remedy().orElse(hardware));
+    }
   }
 
   private Prerequisite isolation() {

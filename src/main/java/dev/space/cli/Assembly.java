@@ -14,6 +14,9 @@ interface Assembly {
   /// What the service needs of the machine, as it was found.
   List<Prerequisite> examine(SpaceConfig config);
 
+  /// What a host needs before people who distrust each other may share it, as it was found.
+  List<Prerequisite> examineForProduction(SpaceConfig config);
+
   /// What is not there yet, told in one problem; empty when the service can start.
   Optional<Problem> lacking(SpaceConfig config);
 

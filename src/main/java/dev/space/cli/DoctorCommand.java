@@ -1,5 +1,6 @@
 package dev.space.cli;
 
+import dev.space.app.SpaceConfig;
 import dev.space.host.Prerequisite;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -17,10 +19,21 @@ import tools.jackson.databind.node.ObjectNode;
     exitCodeListHeading = "%nExit status:%n",
     exitCodeList = {"0:nothing is missing", "1:something is missing"},
     footerHeading = "%nExamples:%n",
-    footer = {"  space doctor", "  space doctor -o json | jq '.[] | select(.state != \"ok\")'"})
+    footer = {
+      "  space doctor",
+      "  space doctor -o json | jq '.[] | select(.state != \"ok\")'",
+      "  space doctor --production"
+    })
 final class DoctorCommand implements Callable<Integer> {
 
   private final Root root;
+
+  @Option(
+      names = "--production",
+      description =
+          "Check instead whether people who distrust each other may share this machine, with"
+              + " Firecracker: every point of docs/firecracker-host.md.")
+  private boolean production;
 
   DoctorCommand(Root root) {
     this.root = root;
@@ -29,7 +42,9 @@ final class DoctorCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     Logging.quiet();
-    List<Prerequisite> all = root.assembly().examine(root.config(Optional.empty(), Map.of()));
+    SpaceConfig config = root.config(Optional.empty(), Map.of());
+    List<Prerequisite> all =
+        production ? root.assembly().examineForProduction(config) : root.assembly().examine(config);
     List<JsonNode> rows = new ArrayList<>();
     boolean missing = false;
     for (Prerequisite one : all) {

@@ -26,6 +26,11 @@ record LocalAssembly(Surroundings surroundings) implements Assembly {
   }
 
   @Override
+  public List<Prerequisite> examineForProduction(SpaceConfig config) {
+    return machine(config).examineForProduction();
+  }
+
+  @Override
   public Optional<Problem> lacking(SpaceConfig config) {
     if (config.vmm() == VmmChoice.SIMULATED) {
       return Optional.empty();
