@@ -20,6 +20,7 @@ public final class Cgroups {
 
   private static final Logger LOG = LoggerFactory.getLogger(Cgroups.class);
   private static final List<String> CONTROLLERS = List.of("cpu", "memory", "pids");
+  private static final List<String> NEEDED = List.of("cpu", "memory");
 
   /// What a VM process may need beside its guest's memory: QEMU itself and, in software emulation,
   /// its translated code, which it bounds to 1 GiB.
@@ -39,14 +40,19 @@ public final class Cgroups {
   /// @param root the file system's root
   /// @param name of the group, one path element
   public static Optional<Cgroups> open(Path root, String name) {
-    Path top = root.resolve("sys/fs/cgroup");
+    return open(root.resolve("sys/fs/cgroup"), name, NEEDED);
+  }
+
+  /// @param top where cgroup v2 is mounted
+  /// @param needed controllers without which there is no use in it
+  static Optional<Cgroups> open(Path top, String name, List<String> needed) {
     try {
       Path controllers = top.resolve("cgroup.controllers");
       if (!Files.isReadable(controllers)) {
         return Optional.empty();
       }
       List<String> there = Arrays.asList(Files.readString(controllers).strip().split(" "));
-      if (!there.contains("cpu") || !there.contains("memory")) {
+      if (!there.containsAll(needed)) {
         return Optional.empty();
       }
       enable(top, there);
