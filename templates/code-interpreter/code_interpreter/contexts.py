@@ -158,13 +158,14 @@ class Kernel:
                 message = self._session.deserialize(parts)
                 kind, content = message["msg_type"], message["content"]
                 parent = message["parent_header"].get("msg_id")
+                idle = kind == "status" and content.get("execution_state") == "idle"
                 item = formats.item(kind, content, time.time_ns())
-            except (ValueError, TypeError, KeyError, AttributeError):
-                continue  # Code in the kernel may write what it wants to the socket.
+            except Exception:  # Code in the kernel may write what it wants to the socket.
+                continue
             run = self._run
             if run is None or parent != run.message:
                 continue
-            if kind == "status" and content.get("execution_state") == "idle":
+            if idle:
                 run.finished.set()
             elif item:
                 await run.put(item)
@@ -259,7 +260,7 @@ class Context:
                     await run.end()
                 else:
                     await run.end(self._ended_by or ("KernelDied", "The kernel ended; its state is lost"))
-            except Refused as e:
+            except Exception as e:  # One that can't be run must not keep the others from it.
                 await run.end(("KernelDied", str(e)))
             finally:
                 self._current = None

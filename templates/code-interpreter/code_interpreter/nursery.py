@@ -67,8 +67,20 @@ class Nursery:
         line = json.dumps({"number": number, "connection": connection, "cwd": cwd})
         self._process.stdin.write(line.encode() + b"\n")
         await self._process.stdin.drain()
-        child.pid = await self._started[number]
+        started = self._started[number]
+        try:
+            # Whoever waits may be cancelled; the fork is under way all the same.
+            child.pid = await asyncio.shield(started)
+        except asyncio.CancelledError:
+            started.add_done_callback(lambda future: self._unwanted(child, future))
+            raise
         return child
+
+    @staticmethod
+    def _unwanted(child, started):
+        if started.exception() is None:
+            child.pid = started.result()
+            child.kill()
 
     async def _listen(self):
         try:

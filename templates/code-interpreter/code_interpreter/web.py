@@ -47,13 +47,22 @@ class Handler(RequestHandler):
         return body
 
 
+def encodable(value):
+    """Whether a text can be told to a kernel: JSON can hold halves of characters."""
+    try:
+        value.encode()
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
 def text(body, name):
     """A text, or None where it is left out, null or empty."""
     value = body.get(name)
     if value is not None and not isinstance(value, str):
         raise Refused(422, f"{name} is no text")
-    if value and "\0" in value and name != "code":
-        raise Refused(422, f"{name} holds a NUL")
+    if value and ("\0" in value or not encodable(value)):
+        raise Refused(422, f"{name} holds what can't be in a name")
     return value or None
 
 
@@ -62,7 +71,7 @@ def environment(body):
     if not isinstance(variables, dict):
         raise Refused(422, "env_vars is no object")
     for name, value in variables.items():
-        if not name or "=" in name or "\0" in name or not isinstance(value, str) or "\0" in value:
+        if not name or "=" in name or not isinstance(value, str) or "\0" in name + value or not encodable(name + value):
             raise Refused(422, "env_vars maps names of variables to texts")
     return variables
 
@@ -79,6 +88,8 @@ class Execute(Handler):
         body = self.body()
         if not isinstance(body.get("code"), str):
             raise Refused(422, "code is missing")
+        if not encodable(body["code"]):
+            raise Refused(422, "code holds half a character")
         context, language = text(body, "context_id"), text(body, "language")
         if context and language:
             raise Refused(400, "Only one of context_id or language can be provided")
