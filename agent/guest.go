@@ -102,7 +102,7 @@ func (g *guest) run() error {
 	}
 	agent := newAgent(g, cgroups)
 	log.Printf("ready: agent %s, kernel %s, link %s", agent.Version, agent.Kernel, listener.Addr().Network())
-	return agent.Serve().Serve(listener)
+	return fmt.Errorf("the guest link is gone: %w", agent.Serve().Serve(listener))
 }
 
 func openLink(options boot.Options, uevents *boot.Uevents) (net.Listener, error) {

@@ -58,7 +58,11 @@ public final class GrpcGuestConnector implements GuestConnector {
         if (vm.exit().isDone()) {
           throw Calls.died(vm.exit().join()).toException(e);
         }
-        boolean again = e.code() == ErrorCode.VMM_FAILED || e.code() == ErrorCode.GUEST_UNREACHABLE;
+        // INTERNAL: what came made no sense, as when it begins in the middle of something.
+        boolean again =
+            e.code() == ErrorCode.VMM_FAILED
+                || e.code() == ErrorCode.GUEST_UNREACHABLE
+                || e.code() == ErrorCode.INTERNAL;
         if (!again || until.over()) {
           throw late(e, vm, until.whole());
         }

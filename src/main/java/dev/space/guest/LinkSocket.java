@@ -20,6 +20,15 @@ final class LinkSocket extends Socket {
 
   private static final int BUFFER_BYTES = 64 * 1024;
 
+  // A SETTINGS frame of RFC 9113: three bytes of length, type, flags, four bytes of stream.
+  private static final int FRAME_HEAD_BYTES = 9;
+  private static final int SETTINGS = 4;
+  private static final int SETTING_BYTES = 6;
+  private static final int SETTINGS_MAX = 10;
+
+  /// More than the rings between a guest and its host hold.
+  private static final long STALE_BYTES_MAX = 16 << 20;
+
   private final SocketChannel channel;
   private final CompletableFuture<Void> closed = new CompletableFuture<>();
   private final InputStream in = new In();
@@ -92,6 +101,7 @@ final class LinkSocket extends Socket {
 
   private final class In extends InputStream {
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER_BYTES).limit(0);
+    private boolean begun;
 
     @Override
     public int read() throws IOException {
@@ -101,29 +111,73 @@ final class LinkSocket extends Socket {
 
     @Override
     public int read(byte[] bytes, int offset, int length) throws IOException {
-      if (!buffer.hasRemaining()) {
-        buffer.clear();
-        int n;
-        try {
-          n = channel.read(buffer);
-        } catch (IOException e) {
-          buffer.limit(0);
-          throw lost(e);
-        }
-        buffer.flip();
-        if (n < 0) {
-          LinkSocket.this.close();
-          return -1;
-        }
+      if (!buffer.hasRemaining() && !fill() || !begun && !begin()) {
+        return -1;
       }
       int n = Math.min(length, buffer.remaining());
       buffer.get(bytes, offset, n);
       return n;
     }
 
+    /// Reads more behind what there is.
+    ///
+    /// @return false at the end of the stream
+    private boolean fill() throws IOException {
+      buffer.compact();
+      int n;
+      try {
+        n = channel.read(buffer);
+      } catch (IOException e) {
+        buffer.limit(0);
+        throw lost(e);
+      }
+      buffer.flip();
+      if (n < 0) {
+        LinkSocket.this.close();
+      }
+      return n >= 0;
+    }
+
+    /// Throws away what an earlier connection left in the port of a guest that was saved while it
+    /// wrote: this one begins with the frame that an HTTP/2 server sends first.
+    ///
+    /// @return false at the end of the stream
+    private boolean begin() throws IOException {
+      long stale = 0;
+      while (true) {
+        int last = buffer.limit() - FRAME_HEAD_BYTES;
+        for (int at = buffer.position(); at <= last; at++) {
+          if (isSettings(at)) {
+            buffer.position(at);
+            begun = true;
+            return true;
+          }
+        }
+        int from = Math.max(buffer.position(), last + 1);
+        stale += from - buffer.position();
+        buffer.position(from);
+        if (stale > STALE_BYTES_MAX) {
+          throw lost(new IOException("no HTTP/2 server answers on the guest link"));
+        }
+        if (!fill()) {
+          return false;
+        }
+      }
+    }
+
+    private boolean isSettings(int at) {
+      int length = buffer.get(at + 2) & 0xff;
+      return buffer.getShort(at) == 0
+          && length % SETTING_BYTES == 0
+          && length <= SETTINGS_MAX * SETTING_BYTES
+          && buffer.get(at + 3) == SETTINGS
+          && buffer.get(at + 4) == 0
+          && buffer.getInt(at + 5) == 0;
+    }
+
     @Override
     public int available() {
-      return buffer.remaining();
+      return begun ? buffer.remaining() : 0;
     }
   }
 
