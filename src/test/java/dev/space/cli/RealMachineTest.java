@@ -187,6 +187,7 @@ class RealMachineTest {
     try (SpaceProcess daemon = start(NOTHING, "serve")) {
       daemon.says("ready");
       JsonNode where = Json.read(Files.readString(data.resolve("daemon.json")));
+      theDoctorSaysWhatIsolates(where.path("control_url").asString());
       runUsesIt();
       bytesGoThroughUnchanged();
       templatesAreBuiltAndRemoved();
@@ -197,6 +198,22 @@ class RealMachineTest {
       assertThat(daemon.end().status()).isIn(0, 143);
     }
     nothingIsLeft();
+  }
+
+  private void theDoctorSaysWhatIsolates(String url) throws Exception {
+    JsonNode rows = Json.read(space("doctor", "-o", "json").ok().out());
+    JsonNode isolation =
+        rows.valueStream()
+            .filter(row -> row.path("name").asString().equals("isolation"))
+            .findFirst()
+            .orElseThrow();
+    String served =
+        new Api(url, Files.readString(data.resolve("api-key")).strip())
+            .get("/v1/node")
+            .path("isolation")
+            .asString();
+    assertThat(served).startsWith("qemu-");
+    assertThat(isolation.path("found").asString()).startsWith(served + ": ");
   }
 
   private void runUsesIt() throws Exception {
