@@ -117,7 +117,9 @@ class GuestLinkTest {
     for (int i = 0; i < 2; i++) {
       List<OutputEvent> events = new ArrayList<>();
       link.run(
-          ProcessSpec.of("run", List.of("sh", "-c", "mkdir run-once && exit 4")), 0, events::add);
+          ProcessSpec.of("run", List.of("sh", "-c", "mkdir " + dir.resolve("once") + " && exit 4")),
+          0,
+          events::add);
       assertThat(events.getFirst()).isInstanceOf(OutputEvent.Started.class);
       var exit = (OutputEvent.Exited) events.getLast();
       assertThat(exit.exit().code()).isEqualTo(4);
