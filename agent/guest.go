@@ -21,9 +21,9 @@ const portWait = 30 * time.Second
 
 // guest is the machine whose PID 1 this is.
 type guest struct {
-	root    *boot.Root
-	reboot  bool
-	adopted bool
+	root     *boot.Root
+	reboot   bool
+	hostname string // the last one the host gave; a user may have set another since
 }
 
 func (g *guest) Adopt(request *pb.AdoptRequest) error {
@@ -35,18 +35,16 @@ func (g *guest) Adopt(request *pb.AdoptRequest) error {
 	if err := identity.AddEntropy(request.Entropy); err != nil {
 		return err
 	}
-	first := !g.adopted
-	g.adopted = true
-	var err error
-	switch {
-	case request.NewIdentity:
-		err = identity.Renew(request.Hostname)
-	case first:
-		// It was booted from a disk that has been its own: only what a boot forgets is set.
-		err = identity.SetHostname(request.Hostname)
+	if request.Hostname != "" && (request.NewIdentity || request.Hostname != g.hostname) {
+		if err := identity.SetHostname(request.Hostname); err != nil {
+			return err
+		}
+		g.hostname = request.Hostname
 	}
-	if err != nil {
-		return err
+	if request.NewIdentity {
+		if err := identity.Renew(); err != nil {
+			return err
+		}
 	}
 	return identity.Publish(identity.EnvironmentFile, request.Env)
 }

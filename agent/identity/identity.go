@@ -60,19 +60,13 @@ func AddEntropy(entropy []byte) error {
 	return nil
 }
 
-// Renew gives the guest a new host name, machine id and boot id. Call it after AddEntropy.
-func Renew(hostname string) error {
-	if err := SetHostname(hostname); err != nil {
-		return err
-	}
+// Renew gives the guest a new machine id and boot id. Call it after AddEntropy.
+func Renew() error {
 	return errors.Join(renewMachineID("/etc/machine-id"), renewBootID())
 }
 
-// SetHostname gives the guest a name; "" leaves the one it has.
+// SetHostname gives the guest a host name.
 func SetHostname(hostname string) error {
-	if hostname == "" {
-		return nil
-	}
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}

@@ -6,6 +6,7 @@ import dev.space.core.guest.Guest;
 import dev.space.core.guest.GuestLink;
 import dev.space.core.node.LaunchSpec;
 import dev.space.core.node.NodeRuntime.Progress;
+import dev.space.core.template.Template;
 import dev.space.core.vm.MemoryImage;
 import dev.space.core.vm.Vm;
 import dev.space.core.vm.VmSpec;
@@ -55,24 +56,24 @@ final class Launches {
   }
 
   /// Gives an idle VM to a sandbox. The caller has claimed it, has its lane and has registered it.
+  /// It has an identity of its own since it was made warm; what is the owner's it is told now.
   void claim(Machine machine, LaunchSpec spec) {
     try {
-      VmEntry entry =
-          machine.requireEntry().in(State.CREATING).ownedBy(spec.sandboxId()).nextGeneration();
-      bench.journal().write(entry);
-      machine.entry(entry);
-      bench.failPoints().reach(Point.WARM_CLAIMED);
       GuestLink link =
           machine
               .link()
+              .filter(open -> !open.closed().isDone())
               .orElseThrow(
                   () ->
                       Problem.of(ErrorCode.GUEST_UNREACHABLE, "The warm VM lost its link")
                           .toException());
-      link.adopt(entry.generation(), spec.adoption(), bench.settings().linkDeadline());
-      bench.failPoints().reach(Point.CREATE_AFTER_ADOPT);
       machine.check();
-      owned(machine, spec.adoption());
+      VmEntry entry =
+          machine.requireEntry().in(State.RUNNING).ownedBy(spec.sandboxId()).nextGeneration();
+      bench.journal().write(entry);
+      machine.entry(entry);
+      bench.failPoints().reach(Point.WARM_CLAIMED);
+      watch.rejoin(machine, link, Watch.same(spec.adoption()));
     } catch (Exception e) {
       discard(machine);
       throw Failures.of(e, "Claiming a warm VM failed", machine);
@@ -87,12 +88,13 @@ final class Launches {
       Vm vm = start(machine, entry, frozen);
       bench.failPoints().reach(Point.WARM_RESTORED);
       vm.resume();
+      Template.Defaults defaults = bench.images().defaults(frozen.origin().template());
       Guest.Adoption nobody =
           new Guest.Adoption(
-              true, machine.id(), "warm", java.util.Map.of(), Optional.empty(), Optional.empty());
+              true, machine.id(), "warm", defaults.env(), defaults.user(), defaults.workdir());
       GuestLink link = connect(machine, vm, nobody);
       machine.link(link);
-      Warmth.exercise(link);
+      Warmth.rehearse(link);
       watch.over(machine);
     } catch (Exception e) {
       discard(machine);

@@ -29,6 +29,7 @@ final class Machine {
   private volatile @Nullable VmEntry entry;
   private volatile @Nullable Vm vm;
   private volatile @Nullable GuestLink link;
+  private volatile @Nullable Joining joining;
   private volatile Guest.@Nullable Adoption adoption;
 
   Machine(String id, Path directory) {
@@ -140,6 +141,44 @@ final class Machine {
     tell();
   }
 
+  /// A link whose guest is being adopted anew: nobody gets it before the guest has answered.
+  record Joining(GuestLink link, long generation) {}
+
+  /// The link it has or is about to have.
+  Optional<GuestLink> linkOrJoining() {
+    Joining now = joining;
+    return now == null ? link() : Optional.of(now.link());
+  }
+
+  /// Takes the link from its users until its guest has been adopted with this generation.
+  Joining join(GuestLink joined, long generation) {
+    Joining now = new Joining(joined, generation);
+    synchronized (news) {
+      joining = now;
+      link = null;
+    }
+    return now;
+  }
+
+  boolean isJoining(Joining which) {
+    return which.equals(joining);
+  }
+
+  /// Gives the link to its users, unless the machine has moved on meanwhile.
+  ///
+  /// @return whether they have it
+  boolean joined(Joining which) {
+    synchronized (news) {
+      if (!which.equals(joining)) {
+        return false;
+      }
+      link = which.link();
+      joining = null;
+      news.notifyAll();
+      return true;
+    }
+  }
+
   Optional<Guest.Adoption> adoption() {
     return Optional.ofNullable(adoption);
   }
@@ -150,11 +189,13 @@ final class Machine {
 
   /// Closes the link without anybody taking that for a loss.
   void dropLink() {
-    GuestLink old = link;
-    link = null;
-    if (old != null) {
-      old.close();
+    Optional<GuestLink> old;
+    synchronized (news) {
+      old = linkOrJoining();
+      link = null;
+      joining = null;
     }
+    old.ifPresent(GuestLink::close);
   }
 
   /// Leaves the VM to the next daemon: nothing of this one keeps it from being adopted.

@@ -45,7 +45,7 @@ record Preparation(Guest guest, Template.Defaults defaults, Duration deadline) {
       progress.report("waiting until it is ready");
       awaitReady(List.of("/bin/sh", "-c", defaults.ready().get()), end);
     }
-    Warmth.exercise(guest);
+    Warmth.acquaint(guest);
   }
 
   private void awaitReady(List<String> argv, long end) {

@@ -62,8 +62,15 @@ final class Sleep {
     try {
       vm.resume();
       bench.failPoints().reach(Point.RESUME_AFTER_START);
-      rejoin(machine, vm, adoption);
-      journal(machine, machine.requireEntry().in(State.RUNNING));
+      Optional<GuestLink> open = machine.linkOrJoining().filter(link -> !link.closed().isDone());
+      if (open.isPresent()) {
+        journal(machine, entry.in(State.RUNNING).nextGeneration());
+        watch.rejoin(machine, open.get(), adoption);
+      } else {
+        machine.dropLink();
+        connect(machine, vm, adoption);
+        journal(machine, machine.requireEntry().in(State.RUNNING));
+      }
     } catch (Exception e) {
       if (!vm.exit().isDone()) {
         vm.pause();
@@ -71,24 +78,6 @@ final class Sleep {
       }
       throw Failures.of(e, "Resuming the sandbox failed", machine);
     }
-  }
-
-  private void rejoin(Machine machine, Vm vm, Guest.Adoption adoption) {
-    VmEntry entry = machine.requireEntry().nextGeneration();
-    journal(machine, entry);
-    machine.adoption(adoption);
-    Optional<GuestLink> open = machine.link().filter(link -> !link.closed().isDone());
-    if (open.isPresent()) {
-      try {
-        open.get().adopt(entry.generation(), adoption, bench.settings().linkDeadline());
-        return;
-      } catch (dev.space.core.error.SpaceException e) {
-        log.info("The link of {} did not outlive its pause: {}", machine.id(), e.getMessage());
-      }
-    }
-    machine.dropLink();
-    machine.check();
-    connect(machine, vm, adoption);
   }
 
   private void connect(Machine machine, Vm vm, Guest.Adoption adoption) {
@@ -155,14 +144,15 @@ final class Sleep {
   private void flush(Machine machine, Vm vm, boolean paused) {
     if (paused) {
       vm.resume();
-      rejoin(machine, vm, Watch.same(machine.adoption().orElseThrow()));
+      machine.dropLink();
+      connect(machine, vm, Watch.same(machine.adoption().orElseThrow()));
     }
     sync(machine);
   }
 
   private static void sync(Machine machine) {
     machine
-        .link()
+        .linkOrJoining()
         .orElseThrow(
             () ->
                 Problem.of(ErrorCode.GUEST_UNREACHABLE, "The guest can't write its disk back")

@@ -13,7 +13,16 @@ import org.slf4j.LoggerFactory;
 final class Warmth {
 
   private static final Logger log = LoggerFactory.getLogger(Warmth.class);
-  private static final List<String> FIRST = List.of("/bin/sh", "-c", ":");
+  private static final List<String> FIRST = List.of("echo");
+
+  /// What programs most often begin with.
+  private static final List<String> FAMILIAR =
+      List.of(
+          "/bin/sh",
+          "-c",
+          "exec >/dev/null 2>&1; /bin/echo; bash -c :; ls; cat /dev/null; env; id; python3 -c pass; :");
+
+  private static final int REHEARSALS = 4;
 
   private Warmth() {}
 
@@ -34,11 +43,23 @@ final class Warmth {
     return status.get();
   }
 
-  /// Makes the guest do once what a first command makes it do, so that the owner's first command
-  /// finds it done. An image without a shell has no use for it, which is no error.
-  static void exercise(Guest guest) {
+  /// Makes the guest do what first commands make it do, as its default user: what they read and
+  /// remember is then in the memory that is frozen. What an image doesn't have is no error.
+  static void acquaint(Guest guest) {
+    exercise(guest, FAMILIAR, 1);
+  }
+
+  /// Makes a guest that goes on as it is do what its owner's first command will make it do, and
+  /// that more than once: an emulator translates code when it first runs, and links it up later.
+  static void rehearse(Guest guest) {
+    exercise(guest, FIRST, REHEARSALS);
+  }
+
+  private static void exercise(Guest guest, List<String> argv, int times) {
     try {
-      run(guest, "first", FIRST);
+      for (int i = 0; i < times; i++) {
+        run(guest, "first-" + i, argv);
+      }
     } catch (SpaceException e) {
       log.debug("The guest was not exercised: {}", e.getMessage());
     }

@@ -110,6 +110,44 @@ final class Watch {
     }
   }
 
+  /// Adopts a running guest over the link it has, beside the caller: a guest takes milliseconds to
+  /// answer, and whoever wants it meanwhile waits. The caller has the lane and has journaled the
+  /// generation.
+  void rejoin(Machine machine, GuestLink link, Guest.Adoption adoption) {
+    machine.adoption(adoption);
+    Machine.Joining joining = machine.join(link, machine.requireEntry().generation());
+    Thread.ofVirtual().name("join-" + machine.id()).start(() -> finish(machine, joining, adoption));
+  }
+
+  private void finish(Machine machine, Machine.Joining joining, Guest.Adoption adoption) {
+    try {
+      bench.failPoints().reach(Point.BACKGROUND);
+      joining.link().adopt(joining.generation(), adoption, bench.settings().linkDeadline());
+      if (machine.joined(joining)) {
+        overLink(machine);
+      }
+    } catch (RuntimeException e) {
+      if (machine.isJoining(joining)) {
+        log.info("The link of {} did not carry its adoption: {}", machine.id(), e.getMessage());
+        replace(machine, joining);
+      }
+    }
+  }
+
+  private void replace(Machine machine, Machine.Joining joining) {
+    machine.lane().lock();
+    try {
+      Optional<Vm> vm = machine.vm().filter(now -> has(machine, now) && !now.exit().isDone());
+      if (vm.isPresent() && machine.isJoining(joining)) {
+        relink(machine, vm.get());
+      }
+    } catch (RuntimeException e) {
+      log.error("The link to the guest of {} did not come back", machine.id(), e);
+    } finally {
+      machine.lane().unlock();
+    }
+  }
+
   private static boolean isLost(Machine machine, GuestLink lost) {
     return machine.link().filter(lost::equals).isPresent();
   }
