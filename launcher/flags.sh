@@ -4,6 +4,8 @@
 jvm_flags=(
   -XX:+UseSerialGC
   -XX:+UseCompactObjectHeaders
+  -Xms48m
+  -Xmn16m
   -Xmx256m
   -XX:+ExitOnOutOfMemoryError
   --enable-native-access=ALL-UNNAMED
