@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # The same as quickstart.py with curl: create a sandbox, run a command, show its events, delete it.
 set -euo pipefail
+for program in curl python3; do
+  command -v "$program" >/dev/null || { echo "$program is missing here: apt-get install $program" >&2; exit 1; }
+done
 
 url=${SPACE_URL:-http://127.0.0.1:8700}
 if [[ $(id -u) == 0 ]]; then data=/var/lib/space; else data=${XDG_DATA_HOME:-$HOME/.local/share}/space; fi

@@ -29,7 +29,7 @@ final class TerminalRun {
 
   private static final int INPUT_BYTES = 4096;
 
-  /// Size of the terminal in the sandbox when there is none here.
+  /// Size of the terminal in the sandbox when there is none here, or it doesn't say its own.
   private static final Size SIZE_DEFAULT = Size.of(80, 24);
 
   /// Leaves the alternate screen, bracketed paste, mouse reports, hidden cursor and colours behind,
@@ -81,11 +81,11 @@ final class TerminalRun {
     try (Terminal terminal =
         TerminalBuilder.builder().system(true).dumb(false).graphemeCluster(false).build()) {
       Attributes before = terminal.getAttributes();
-      try (WebSocket socket = open(terminal.getSize());
+      try (WebSocket socket = open(sizeOr80x24(terminal.getSize()));
           OnExit _ = OnExit.of(() -> restore(terminal, before))) {
         terminal.setAttributes(raw(before));
-        terminal.handle(Signal.WINCH, _ -> resize(socket, terminal.getSize()));
-        resize(socket, terminal.getSize());
+        terminal.handle(Signal.WINCH, _ -> resize(socket, sizeOr80x24(terminal.getSize())));
+        resize(socket, sizeOr80x24(terminal.getSize()));
         return join(socket);
       }
     } catch (IOException e) {
@@ -128,6 +128,11 @@ final class TerminalRun {
     terminal.setAttributes(before);
     surroundings.err().print(SANE);
     surroundings.err().flush();
+  }
+
+  /// A serial line and a terminal of some build tools don't say their size: they have 0 columns.
+  static Size sizeOr80x24(Size said) {
+    return said.getColumns() > 0 && said.getRows() > 0 ? said : SIZE_DEFAULT;
   }
 
   private static void resize(WebSocket socket, Size size) {
