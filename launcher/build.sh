@@ -84,7 +84,8 @@ train() {
   # Also when the build is interrupted.
   trap 'rm -rf -- "$scratch"' EXIT
   say "making the start-up cache"
-  if ! timeout 120 "$java_home/bin/java" "${jvm_flags[@]}" "-XX:AOTCacheOutput=$1/space.aot" \
+  # In the foreground it hears of a Ctrl-C.
+  if ! timeout --foreground 120 "$java_home/bin/java" "${jvm_flags[@]}" "-XX:AOTCacheOutput=$1/space.aot" \
     "-Dspace.home=$root" "-Dspace.dist=$1" -jar "$1/space.jar" train --scratch "$scratch" \
     >"$state/log/train.log" 2>&1 </dev/null; then
     rm -f -- "$1/space.aot"

@@ -1,13 +1,17 @@
 package dev.space.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -110,5 +114,42 @@ class LauncherTest {
     tool("apt-get", "echo 'E: No space left'; exit 100");
     assertThat(says("can_install() { return 0; }; get_maven"))
         .contains("E: No space left", "Maven is missing");
+  }
+
+  /// A program that ends in its own way at a Ctrl-C doesn't end the shell that waits for it.
+  @Test
+  void anInterruptEndsABuildInsteadOfOneStepOfIt() throws Exception {
+    Path checkout = dir.resolve("checkout");
+    Files.createDirectories(checkout.resolve("launcher"));
+    for (String file : List.of("space", "pom.xml", "launcher/build.sh", "launcher/flags.sh")) {
+      Files.copy(Path.of(file), checkout.resolve(file));
+    }
+    Files.copy(Path.of("launcher/tools.sh"), checkout.resolve("launcher/tools.sh"));
+    tool("go", "echo go version go1.26.8 linux/amd64");
+    tool("javac", "exit 0");
+    tool("java", "sleep 60 & trap 'kill $!; exit 130' INT; : >" + dir + "/started; wait");
+    Files.writeString(dir.resolve("release"), "JAVA_VERSION=\"25\"\n");
+    Path maven = checkout.resolve(".space/tools/apache-maven-3.9.16/bin/mvn");
+    Files.createDirectories(maven.getParent());
+    Files.createSymbolicLink(maven, dir.resolve("bin/mvn"));
+    tool("mvn", "mkdir -p target/lib; : >target/space.jar");
+    ProcessBuilder builder =
+        new ProcessBuilder(
+            "env", "--default-signal=INT", "setsid", "bash", checkout + "/space", "build");
+    Map<String, String> env = builder.environment();
+    env.put("PATH", dir.resolve("bin") + ":/usr/bin:/bin");
+    env.put("JAVA_HOME", dir.toString());
+    env.put("TMPDIR", dir.toString());
+    builder.redirectErrorStream(true).redirectOutput(dir.resolve("said").toFile());
+    Process process = builder.start();
+    await().atMost(Duration.ofSeconds(30)).until(() -> Files.exists(dir.resolve("started")));
+    new ProcessBuilder("bash", "-c", "kill -INT -- -" + process.pid()).start().waitFor();
+    assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(process.exitValue()).isEqualTo(130);
+    assertThat(dir.resolve("said")).isEmptyFile();
+    assertThat(checkout.resolve(".space/dist/current")).doesNotExist();
+    try (Stream<Path> left = Files.list(dir)) {
+      assertThat(left.filter(p -> p.toString().contains("space-train"))).isEmpty();
+    }
   }
 }
