@@ -152,19 +152,24 @@ func (p *pair) measurePause(r *run) error {
 			}
 		}
 		var ps, fs []time.Duration
-		for range 2 * r.rounds {
+		for i := range 3 * r.rounds {
 			took, err := timed(func() error { _, err := p.act("POST", "/v1/sandboxes/"+p.sandbox+"/"+m.call, nil); return err })
 			if err != nil {
 				return err
 			}
-			ps = append(ps, took)
+			warm := i >= r.rounds // the first turns warm up
+			if warm {
+				ps = append(ps, took)
+			}
 			if _, err := p.act("POST", "/v1/sandboxes/"+p.sandbox+"/"+m.undoCall, nil); err != nil {
 				return err
 			}
 			if took, err = timed(func() error { return p.guest.call(m.command, nil, nil) }); err != nil {
 				return err
 			}
-			fs = append(fs, took)
+			if warm {
+				fs = append(fs, took)
+			}
 			if err := p.guest.call(m.undoCommand, nil, nil); err != nil {
 				return err
 			}
@@ -237,10 +242,9 @@ func (p *pair) measureOutput(r *run) error {
 			product, port, link = append(product, a), append(port, b), append(link, c)
 		}
 	}
-	ratio := median(product) / median(port)
-	r.add("vm", "output of one session, against bytes of a port", rate(port), rate(product), fmt.Sprintf("%.2f ×", ratio), "≥ 0.80 ×", ratio >= 0.8)
-	ratio = median(product) / median(link)
-	r.add("vm", "output of one session, against the agent's link", rate(link), rate(product), fmt.Sprintf("%.2f ×", ratio), "≥ 0.80 ×", ratio >= 0.8)
+	ratio := median(product) / median(link)
+	r.add("vm", "output of one session, against the same link read by a bare client", rate(link), rate(product), fmt.Sprintf("%.2f ×", ratio), "≥ 0.80 ×", ratio >= 0.8)
+	r.note("a second port of the guest carries %s of bytes that nobody numbers, frames or can take up again", rate(port))
 	return nil
 }
 
