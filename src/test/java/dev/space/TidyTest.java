@@ -64,6 +64,16 @@ class TidyTest {
   }
 
   @Test
+  void noMergeIsHalfDone() throws IOException {
+    Pattern marker = Pattern.compile("^(<{7} |>{7} |={7}$)");
+    assertThat(
+            matches(
+                marker,
+                files(".java", ".go", ".sh", ".py", ".md", ".yaml", ".proto", ".sql", ".xml", "")))
+        .isEmpty();
+  }
+
+  @Test
   void mainCodeNeverSleepsAndOnlyTheCommandLinePrints() throws IOException {
     List<Path> main = new ArrayList<>(files(".java"));
     main.removeIf(file -> !name(file).startsWith("src/main/java/"));
