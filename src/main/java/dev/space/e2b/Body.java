@@ -1,5 +1,6 @@
 package dev.space.e2b;
 
+import dev.space.core.error.SpaceException;
 import dev.space.core.operation.IdempotencyKey;
 import dev.space.http.Exchange;
 import dev.space.http.Json;
@@ -37,13 +38,15 @@ final class Body {
   static Body read(Exchange exchange) {
     byte[] bytes = exchange.bodyBytes(BYTES_MAX);
     try {
-      JsonNode root = bytes.length == 0 ? MissingNode.getInstance() : Json.mapper().readTree(bytes);
+      JsonNode root = bytes.length == 0 ? MissingNode.getInstance() : Json.tree(bytes);
       if (!root.isObject() && !root.isMissingNode()) {
         throw new E2bError(400, "the body must be a JSON object");
       }
       return new Body(root, key(exchange, bytes));
     } catch (JacksonException e) {
       throw new E2bError(400, "the body is not valid JSON: " + e.getOriginalMessage());
+    } catch (SpaceException e) {
+      throw new E2bError(400, e.problem().oneLine());
     }
   }
 

@@ -16,6 +16,7 @@ import tools.jackson.core.exc.StreamReadException;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.DatabindException;
 import tools.jackson.databind.DeserializationFeature;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.MapperFeature;
 import tools.jackson.databind.PropertyNamingStrategies;
 import tools.jackson.databind.cfg.CoercionAction;
@@ -129,7 +130,25 @@ public final class Json {
     }
   }
 
+  /// A body whose fields are looked up one by one.
+  ///
+  /// @throws JacksonException when it is not valid JSON
+  /// @throws SpaceException MALFORMED_BODY when half of a character is escaped in it
+  public static JsonNode tree(byte[] body) {
+    requireWholeCharacters(body);
+    return MAPPER.readTree(body);
+  }
+
+  private static void requireWholeCharacters(byte[] body) {
+    if (Surrogates.alone(body)) {
+      throw malformed("an escape stands for half of a character")
+          .remedy("Escape both halves of a surrogate pair, or send the character as UTF-8.")
+          .toException();
+    }
+  }
+
   static <T> T parse(byte[] body, Class<T> type) {
+    requireWholeCharacters(body);
     try {
       T value = MAPPER.readValue(body, type);
       if (value == null) {

@@ -1,8 +1,10 @@
 package dev.space.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.space.Seeded;
+import dev.space.core.error.ErrorCode;
 import dev.space.core.error.SpaceException;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -10,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Whatever a caller sends is read or refused with a 4xx. Behaviour 38.
 class StrictReadingTest {
@@ -87,6 +91,34 @@ class StrictReadingTest {
           String raw = URLEncoder.encode(sane, StandardCharsets.UTF_8);
           assertThat(Query.parse("x=" + raw).one("x")).contains(sane);
         });
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "\\ud800",
+        "\\udc00x",
+        "\\ud83d\\u0041",
+        "\\ud83dx",
+        "\\\\\\uDBFF",
+        "\\udc00\\ud800"
+      })
+  void halfACharacterIsRefusedWhereverItStands(String half) {
+    for (String body :
+        List.of("{\"text\":\"" + half + "\"}", "{\"map\":{\"" + half + "\":\"x\"}}")) {
+      byte[] raw = body.getBytes(StandardCharsets.UTF_8);
+      assertThatThrownBy(() -> Json.parse(raw, Body.class))
+          .isInstanceOfSatisfying(
+              SpaceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.MALFORMED_BODY));
+      assertThatThrownBy(() -> Json.tree(raw)).isInstanceOf(SpaceException.class);
+    }
+  }
+
+  @Test
+  void wholeCharactersAreRead() {
+    String body = "{\"text\":\"\\ud83d\\ude00 \\\\ud800 \\u00e9\"}";
+    assertThat(Json.parse(body.getBytes(StandardCharsets.UTF_8), Body.class).text())
+        .contains("\ud83d\ude00 \\ud800 \u00e9");
   }
 
   private static void refusedAtMost(Runnable reading) {
