@@ -53,6 +53,8 @@ func classify(err error) (codes.Code, string) {
 		return codes.FailedPrecondition, "not_a_file"
 	case errors.Is(err, unix.ELOOP):
 		return codes.FailedPrecondition, "link_loop"
+	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.ETXTBSY):
+		return codes.FailedPrecondition, "busy"
 	case errors.Is(err, unix.ENOTEMPTY):
 		return codes.FailedPrecondition, "not_empty"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
@@ -61,7 +63,9 @@ func classify(err error) (codes.Code, string) {
 		return codes.PermissionDenied, "read_only"
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return codes.InvalidArgument, "name_too_long"
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EXDEV), errors.Is(err, unix.E2BIG):
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EXDEV), errors.Is(err, unix.E2BIG),
+		errors.Is(err, unix.EFBIG), errors.Is(err, unix.EMLINK), errors.Is(err, unix.EOPNOTSUPP),
+		errors.Is(err, unix.ESPIPE):
 		return codes.InvalidArgument, "invalid_argument"
 	default:
 		return codes.Internal, "internal"

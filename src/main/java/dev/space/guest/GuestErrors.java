@@ -41,6 +41,7 @@ final class GuestErrors {
           Map.entry("permission_denied", ErrorCode.PERMISSION_DENIED),
           Map.entry("link_loop", ErrorCode.INVALID_REQUEST),
           Map.entry("not_empty", ErrorCode.CONFLICT),
+          Map.entry("busy", ErrorCode.CONFLICT),
           Map.entry("disk_full", ErrorCode.GUEST_DISK_FULL),
           Map.entry("read_only", ErrorCode.PERMISSION_DENIED),
           Map.entry("name_too_long", ErrorCode.INVALID_REQUEST),
