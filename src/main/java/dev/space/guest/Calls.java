@@ -89,7 +89,7 @@ final class Calls {
   private Problem lost() {
     try {
       VmExit end = exit.get(EXIT_GRACE_MILLIS, TimeUnit.MILLISECONDS);
-      return died(end);
+      return end.kind() == VmExit.Kind.KILLED ? putAway(end) : died(end);
     } catch (TimeoutException _) {
       // The VM lives; only its link is gone.
     } catch (InterruptedException _) {
@@ -99,6 +99,14 @@ final class Calls {
           .because(String.valueOf(e.getCause()));
     }
     return Problem.of(ErrorCode.GUEST_UNREACHABLE, "The link to the guest is lost.");
+  }
+
+  /// A VM in use is ended by its host for these reasons alone: its sandbox has not died.
+  private static Problem putAway(VmExit end) {
+    return Problem.of(
+            ErrorCode.GUEST_UNREACHABLE, "The sandbox was suspended or deleted meanwhile.")
+        .because(end.detail())
+        .remedy("Look at its state; wake it when it is suspended, and try again.");
   }
 
   static Problem died(VmExit end) {

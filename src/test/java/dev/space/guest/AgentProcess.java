@@ -1,5 +1,6 @@
 package dev.space.guest;
 
+import dev.space.core.vm.VmExit;
 import dev.space.host.Command;
 import dev.space.host.ProcessIdentity;
 import dev.space.host.Processes;
@@ -40,6 +41,13 @@ public final class AgentProcess extends SocketVm implements AutoCloseable {
     process.kill();
     process.awaitGone(Duration.ofSeconds(5));
     super.kill();
+  }
+
+  /// Ends it as something other than its host does.
+  void die() {
+    process.kill();
+    process.awaitGone(Duration.ofSeconds(5));
+    exit().complete(new VmExit(VmExit.Kind.VMM_DIED, "it was killed"));
   }
 
   @Override

@@ -256,8 +256,17 @@ class GuestLinkTest {
   void deadAgentIsASandboxThatDied(@TempDir Path other) {
     try (var victim = new AgentProcess(other);
         var to = connector.connect(victim, 1, adoption(), SOON)) {
-      victim.kill();
+      victim.die();
       assertCode(ErrorCode.SANDBOX_DIED, to::processes);
+    }
+  }
+
+  @Test
+  void anAgentThatTheHostEndsBelongsToASandboxThatWasPutAway(@TempDir Path other) {
+    try (var victim = new AgentProcess(other);
+        var to = connector.connect(victim, 1, adoption(), SOON)) {
+      victim.kill();
+      assertCode(ErrorCode.GUEST_UNREACHABLE, to::processes);
     }
   }
 

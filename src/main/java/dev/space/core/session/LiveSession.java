@@ -31,6 +31,8 @@ final class LiveSession {
   private static final Duration RETRY_MAX = Duration.ofSeconds(1);
 
   /// How long a guest may take to start a process.
+  private static final int TRIES = 3;
+
   private static final Duration START_MAX = Duration.ofSeconds(30);
 
   private final SessionHost host;
@@ -106,8 +108,10 @@ final class LiveSession {
     if (session().state() == SessionState.CREATED) {
       starting.lock();
       try {
-        if (session().state() == SessionState.CREATED) {
-          startProcess(caller);
+        for (int tries = 1; session().state() == SessionState.CREATED; tries++) {
+          if (startProcess(caller, tries == TRIES)) {
+            break;
+          }
         }
       } finally {
         starting.unlock();
@@ -118,7 +122,9 @@ final class LiveSession {
     }
   }
 
-  private void startProcess(Caller caller) {
+  /// @return false when the sandbox was put away meanwhile: whether it may be woken again for this
+  ///   is decided anew, and the guest starts nothing twice
+  private boolean startProcess(Caller caller, boolean last) {
     try (var use = host.use(caller, session().sandboxId())) {
       ProcessStart mine = underWay(use.guest());
       try {
@@ -133,8 +139,12 @@ final class LiveSession {
         if (ProcessStart.never(e.code())) {
           end(SessionState.FAILED, Optional.empty(), Optional.of(e.problem()));
         }
-        throw e;
+        if (last || !ProcessStart.again(e.code())) {
+          throw e;
+        }
+        return false;
       }
+      return true;
     }
   }
 

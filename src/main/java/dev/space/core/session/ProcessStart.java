@@ -57,6 +57,11 @@ final class ProcessStart {
         || code == ErrorCode.INVALID_REQUEST;
   }
 
+  /// Whether an error means that the sandbox was put away, or its link lost, under the start.
+  static boolean again(ErrorCode code) {
+    return code == ErrorCode.ILLEGAL_STATE || code == ErrorCode.GUEST_UNREACHABLE;
+  }
+
   /// Starts the process and follows its output to its end.
   ///
   /// @param have number of the last event that is known already

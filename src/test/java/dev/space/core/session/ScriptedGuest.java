@@ -83,6 +83,10 @@ public final class ScriptedGuest implements Guest {
   private volatile int link;
   public volatile int starts;
 
+  /// What the next starts are refused with.
+  public final java.util.Queue<ErrorCode> refusals =
+      new java.util.concurrent.ConcurrentLinkedQueue<>();
+
   /// The process of a session, as soon as it was started.
   public Process process(String id) {
     synchronized (this) {
@@ -122,6 +126,10 @@ public final class ScriptedGuest implements Guest {
 
   @Override
   public synchronized ProcessInfo start(ProcessSpec spec) {
+    ErrorCode refusal = refusals.poll();
+    if (refusal != null) {
+      throw Problem.of(refusal, "not now").toException();
+    }
     if (!commands.contains(spec.argv().getFirst())) {
       throw Problem.of(ErrorCode.COMMAND_NOT_FOUND, "There is no " + spec.argv().getFirst())
           .toException();

@@ -194,6 +194,25 @@ class SessionLimitsTest {
   }
 
   @Test
+  @DisplayName("a start whose sandbox is put away under it is tried again, but not for ever")
+  void a_start_outlives_a_suspend() {
+    guest.refusals.addAll(List.of(ErrorCode.ILLEGAL_STATE, ErrorCode.GUEST_UNREACHABLE));
+    assertThat(
+            sessions
+                .create(CALLER, BOX, Wanted.started(Wanted.argv("run")), Optional.empty())
+                .session())
+        .extracting(Session::state)
+        .isEqualTo(SessionState.RUNNING);
+    guest.refusals.addAll(java.util.Collections.nCopies(3, ErrorCode.ILLEGAL_STATE));
+    assertThatThrownBy(
+            () ->
+                sessions.create(CALLER, BOX, Wanted.started(Wanted.argv("run")), Optional.empty()))
+        .isInstanceOfSatisfying(
+            SpaceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.ILLEGAL_STATE));
+    assertThat(guest.starts).isEqualTo(1);
+  }
+
+  @Test
   @DisplayName("behaviour 46: a full disk holds output up, loses none of it and no exit")
   void fullDisk() {
     Session session = run(false);
