@@ -52,10 +52,14 @@ public final class DiskOutputLogs implements OutputLogs {
     }
   }
 
+  /// Only ever forward: of two revocations at once the older may come here last.
   @Override
-  public void epoch(String sandboxId, String sessionId, int epoch) {
+  public synchronized void epoch(String sandboxId, String sessionId, int epoch) {
     Path directory = directory(sandboxId, sessionId);
     try {
+      if (epoch <= epoch(sandboxId, sessionId)) {
+        return;
+      }
       Files.createDirectories(directory);
       Path beside = directory.resolve(EPOCH + ".new");
       Files.writeString(beside, Integer.toString(epoch));

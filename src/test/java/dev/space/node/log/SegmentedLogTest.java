@@ -297,6 +297,8 @@ class SegmentedLogTest {
     assertThat(logs().epoch("i1", "s1")).isZero();
     logs().epoch("i1", "s1", 3);
     assertThat(logs().epoch("i1", "s1")).isEqualTo(3);
+    logs().epoch("i1", "s1", 2);
+    assertThat(logs().epoch("i1", "s1")).isEqualTo(3);
     logs().delete("i1");
     logs().delete("i1");
     assertThat(root.resolve("i1")).doesNotExist();
