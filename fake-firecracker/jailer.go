@@ -123,6 +123,8 @@ func check(err error, what string) {
 
 func (j *jail) run(program string) {
 	runtime.LockOSThread()
+	// The real one copies modes, whatever the umask, and needs nothing lent by the host.
+	unix.Umask(0o022)
 	if j.netns != "" {
 		fd, err := unix.Open(j.netns, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		check(err, "Failed to open file "+j.netns)
