@@ -44,12 +44,7 @@ record VmEntry(
     WAKING,
     /// The VM ended by itself; what it left is kept until it is deleted.
     ENDED,
-    DELETING;
-
-    /// Whether an entry in this state may have a VM process.
-    boolean hasVm() {
-      return this != SUSPENDED && this != ENDED;
-    }
+    DELETING
   }
 
   /// Where memory comes from.
@@ -67,18 +62,7 @@ record VmEntry(
   }
 
   VmEntry in(State next) {
-    return new VmEntry(
-        version,
-        id,
-        next,
-        owner,
-        origin,
-        resources,
-        identity,
-        generation,
-        wasPaused,
-        diskKept,
-        format);
+    return with(next, owner, identity, generation, wasPaused, diskKept);
   }
 
   /// The entry of a guest that was booted anew.
@@ -98,81 +82,37 @@ record VmEntry(
   }
 
   VmEntry ownedBy(String sandboxId) {
-    return new VmEntry(
-        version,
-        id,
-        state,
-        Optional.of(sandboxId),
-        origin,
-        resources,
-        identity,
-        generation,
-        wasPaused,
-        diskKept,
-        format);
+    return with(state, Optional.of(sandboxId), identity, generation, wasPaused, diskKept);
   }
 
   VmEntry running(VmIdentity process) {
-    return new VmEntry(
-        version,
-        id,
-        state,
-        owner,
-        origin,
-        resources,
-        Optional.of(process),
-        generation,
-        wasPaused,
-        diskKept,
-        format);
+    return with(state, owner, Optional.of(process), generation, wasPaused, diskKept);
   }
 
   VmEntry withoutVm() {
-    return new VmEntry(
-        version,
-        id,
-        state,
-        owner,
-        origin,
-        resources,
-        Optional.empty(),
-        generation,
-        false,
-        false,
-        format);
+    return with(state, owner, Optional.empty(), generation, false, false);
   }
 
   VmEntry nextGeneration() {
-    return new VmEntry(
-        version,
-        id,
-        state,
-        owner,
-        origin,
-        resources,
-        identity,
-        generation + 1,
-        wasPaused,
-        diskKept,
-        format);
+    return with(state, owner, identity, generation + 1, wasPaused, diskKept);
   }
 
   VmEntry wasPaused(boolean paused) {
-    return new VmEntry(
-        version,
-        id,
-        state,
-        owner,
-        origin,
-        resources,
-        identity,
-        generation,
-        paused,
-        diskKept,
-        format);
+    return with(state, owner, identity, generation, paused, diskKept);
   }
 
   VmEntry diskKept(boolean kept) {
+    return with(state, owner, identity, generation, wasPaused, kept);
+  }
+
+  /// The same VM with what changes in its life.
+  private VmEntry with(
+      State state,
+      Optional<String> owner,
+      Optional<VmIdentity> identity,
+      long generation,
+      boolean wasPaused,
+      boolean diskKept) {
     return new VmEntry(
         version,
         id,
@@ -183,7 +123,7 @@ record VmEntry(
         identity,
         generation,
         wasPaused,
-        kept,
+        diskKept,
         format);
   }
 }
